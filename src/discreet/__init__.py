@@ -1,0 +1,1 @@
+"""Differentially private linear models."""
