@@ -328,6 +328,15 @@ def isqrt_up(square: int) -> int:
     return root if root * root == square else root + 1
 
 
+def _refusal(what: str) -> Any:
+    """A method that refuses one way of looking at a sealed value."""
+
+    def refuse(self: object, *_: object, **__: object) -> NoReturn:
+        raise PrivacyError(f"a {type(self).__name__} can't be {what}; only a mechanism opens it")
+
+    return refuse
+
+
 class Sealed:
     """Something that depends on private rows and that only a mechanism may open.
 
@@ -347,6 +356,7 @@ class Sealed:
     """
 
     __slots__ = ("_opener",)
+    _opener: Callable[[object], Any]
 
     def __init__(self, value: Any) -> None:
         def opener(key: object) -> Any:
@@ -362,43 +372,16 @@ class Sealed:
     def __setattr__(self, name: str, value: object) -> NoReturn:
         raise AttributeError(f"a {type(self).__name__} can't be changed")
 
-    def _refuse(self, what: str) -> NoReturn:
-        raise PrivacyError(f"a {type(self).__name__} can't be {what}; only a mechanism opens it")
-
-    def __array__(self, *_: object, **__: object) -> NoReturn:
-        self._refuse("turned into an array")
-
-    def __getitem__(self, _: object) -> NoReturn:
-        self._refuse("indexed")
-
-    def __iter__(self) -> NoReturn:
-        self._refuse("iterated over")
-
-    def __len__(self) -> NoReturn:
-        self._refuse("measured")
-
-    def __bool__(self) -> NoReturn:
-        self._refuse("tested for truth")
-
-    def __float__(self) -> NoReturn:
-        self._refuse("turned into a number")
-
-    __int__ = __index__ = __complex__ = __float__
-
-    def __eq__(self, _: object) -> NoReturn:
-        self._refuse("compared")
-
-    __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __eq__
+    __array__ = _refusal("turned into an array")
+    __getitem__ = _refusal("indexed")
+    __iter__ = _refusal("iterated over")
+    __len__ = _refusal("measured")
+    __bool__ = _refusal("tested for truth")
+    __float__ = __int__ = __index__ = __complex__ = _refusal("turned into a number")
+    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _refusal("compared")
+    __reduce_ex__ = _refusal("pickled")
+    __copy__ = __deepcopy__ = _refusal("copied")
     __hash__ = None  # type: ignore[assignment]
-
-    def __reduce_ex__(self, _: object) -> NoReturn:
-        self._refuse("pickled")
-
-    def __copy__(self) -> NoReturn:
-        self._refuse("copied")
-
-    def __deepcopy__(self, _: object) -> NoReturn:
-        self._refuse("copied")
 
     def __format__(self, _: str) -> str:
         return repr(self)
