@@ -168,7 +168,7 @@ def bell(z: Array) -> Array:
     0.25
     """
     e = np.exp(-np.abs(z))
-    return np.asarray(e / ((1.0 + e) * (1.0 + e)))
+    return np.minimum(e / ((1.0 + e) * (1.0 + e)), 0.25)  # rounding must not lift it above its bound
 
 
 def log1p_exp(z: Array) -> Array:
