@@ -1,1 +1,33 @@
-"""."""
+"""The only code that opens sealed statistics: it adds noise or selects, and states what that costs.
+
+``__all__`` is the registry: the laws' parameters and the API pages read it.  A new mechanism is one file, one line in
+``_HOME`` and one in the imports for type checkers.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from discreet.mechanisms.discrete_laplace import DiscreteLaplace as DiscreteLaplace
+    from discreet.mechanisms.gaussian import Gaussian as Gaussian
+    from discreet.mechanisms.laplace import Laplace as Laplace
+
+_HOME = {  # name -> file; imported at first use, so that listing them costs nothing
+    "DiscreteLaplace": "discrete_laplace",
+    "Gaussian": "gaussian",
+    "Laplace": "laplace",
+}
+
+__all__ = list(_HOME)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}; it has {', '.join(_HOME)}")
+    return getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOME])
