@@ -35,6 +35,8 @@ class Bounded(Sealed):
     symmetric : int, default=0
         When positive, the value is the packed upper triangle (row by row, diagonal included) of a symmetric matrix
         of that order, and the norms of the contribution are those of the whole matrix (l2 is Frobenius).
+    rate : float, default=1
+        The Poisson sampling rate of the rows behind the statistic; what opens it must have been priced for that rate.
 
     Notes
     -----
@@ -52,10 +54,11 @@ class Bounded(Sealed):
     24
     """
 
-    __slots__ = ("contribution", "neighbors", "shape", "symmetric", "unit")
+    __slots__ = ("contribution", "neighbors", "rate", "shape", "symmetric", "unit")
 
     contribution: Contribution
     neighbors: Neighbours
+    rate: float
     shape: tuple[int, ...]
     symmetric: int
     unit: Fraction
@@ -68,6 +71,7 @@ class Bounded(Sealed):
         neighbors: Neighbours,
         *,
         symmetric: int = 0,
+        rate: float = 1.0,
     ) -> None:
         value = np.asarray(value)
         if value.dtype.kind not in "iuf":
@@ -81,6 +85,7 @@ class Bounded(Sealed):
         for name, item in (
             ("contribution", contribution.complete(max(size, 1))),
             ("neighbors", neighbors),
+            ("rate", float(rate)),
             ("shape", value.shape),
             ("symmetric", symmetric),
             ("unit", Fraction(unit)),
@@ -191,4 +196,4 @@ def _rebuilt(
     unit: Fraction,
     symmetric: int,
 ) -> Bounded:
-    return Bounded(change(unseal(source)), contribution, unit, source.neighbors, symmetric=symmetric)
+    return Bounded(change(unseal(source)), contribution, unit, source.neighbors, symmetric=symmetric, rate=source.rate)
