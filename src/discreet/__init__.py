@@ -1,1 +1,50 @@
-"""Differentially private linear models."""
+"""Differentially private linear models, with the scikit-learn interface and guarantees in exact integers.
+
+Importing this package costs next to nothing: every public name is looked up when it is first used.
+
+Examples
+--------
+>>> import discreet
+>>> discreet.Budget(epsilon=1, delta=1e-6)
+Budget(epsilon=1, delta=1e-06, neighbors='zero_out')
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from discreet.privacy import Bounded as Bounded
+    from discreet.privacy import Budget as Budget
+    from discreet.privacy import Neighbours as Neighbours
+    from discreet.privacy import PrivacyError as PrivacyError
+
+__version__ = "0.1.0"
+
+_HOME = {  # public name -> module it lives in; a name is listed once its module exists
+    "Bounded": "discreet.privacy",
+    "Budget": "discreet.privacy",
+    "Neighbours": "discreet.privacy",
+    "PrivacyError": "discreet.privacy",
+}
+
+__all__ = list(_HOME)
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        value = getattr(importlib.import_module(_HOME[name]), name)
+        globals()[name] = value  # so that the next look-up is an ordinary one
+        return value
+    if not name.startswith("_"):
+        try:
+            return importlib.import_module(f"{__name__}.{name}")
+        except ModuleNotFoundError as error:
+            if error.name != f"{__name__}.{name}":
+                raise
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}; it has {', '.join(sorted(_HOME))}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOME})

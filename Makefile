@@ -1,0 +1,60 @@
+# Everything runs in a virtual environment of its own: only python3 (3.11 to 3.14) and make are assumed.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+STAMP  := $(VENV)/.installed
+export OMP_NUM_THREADS ?= 1
+
+.DEFAULT_GOAL := help
+.PHONY: help setup test demo lint types docs slow audit bench-quick lock format clean
+
+help:            ## list the targets
+	@grep -E '^[a-z-]+: .*##|^[a-z-]+:  +##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 14
+
+$(STAMP): requirements.lock pyproject.toml
+	$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(None if (3, 11) <= v < (3, 15) else f"discreet needs Python 3.11 to 3.14, this is {sys.version}; run: make PYTHON=python3.12")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e .
+	touch $(STAMP)
+
+setup: $(STAMP)  ## make the virtual environment from the lock file
+
+test: $(STAMP)   ## unit, law and doc tests (minutes)
+	$(BIN)/python -m pytest
+
+demo: $(STAMP)   ## train a private model on census data and say what was promised
+	$(BIN)/discreet demo
+
+lint: $(STAMP)   ## ruff: rules and format
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+format: $(STAMP) ## let ruff rewrite what it can
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+types: $(STAMP)  ## mypy --strict over src
+	$(BIN)/mypy --strict src
+
+docs: $(STAMP)   ## build the documentation; a warning is an error
+	$(BIN)/mkdocs build --strict --quiet
+
+slow: $(STAMP)   ## the statistical suite
+	$(BIN)/python -m pytest -m slow tests
+
+audit: $(STAMP)  ## the tests that try to break the guarantee, the slow ones too
+	$(BIN)/python -m pytest -m "slow or not slow" tests/planted tests/laws
+
+bench-quick: $(STAMP)  ## every benchmark, quick settings
+	@for f in benchmarks/*.py; do m=$$(basename $$f .py); case $$m in _*) continue;; esac; \
+	  echo "== $$m"; $(BIN)/python -m benchmarks.$$m --quick || exit 1; done
+
+lock: $(STAMP)   ## work the lock file out again from pyproject.toml
+	$(BIN)/pip-compile --quiet --upgrade --generate-hashes --allow-unsafe --strip-extras --no-header --no-annotate \
+	  --no-emit-index-url --no-emit-find-links --no-emit-trusted-host \
+	  --extra dev --extra docs --output-file requirements.lock pyproject.toml
+
+clean:           ## remove everything that was made here
+	rm -rf $(VENV) site build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
