@@ -38,7 +38,7 @@ types: $(STAMP)  ## mypy --strict over src
 	$(BIN)/mypy --strict src
 
 docs: $(STAMP)   ## build the documentation; a warning is an error
-	$(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 slow: $(STAMP)   ## the statistical suite
 	$(BIN)/python -m pytest -m slow tests

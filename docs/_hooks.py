@@ -42,10 +42,10 @@ def home(module: ModuleType, name: str) -> str:
 
 
 def api_pages() -> dict[str, str]:
-    """One page per module or folder of the package that has a registry (``__all__``)."""
+    """One page per module or folder of the package that has a registry; kernels are no interface."""
     pages = {}
     for path in sorted(PACKAGE.iterdir()):
-        if path.name.startswith("_") or not (path.suffix == ".py" or (path / "__init__.py").is_file()):
+        if path.name.startswith(("_", "kernels")) or not (path.suffix == ".py" or (path / "__init__.py").is_file()):
             continue
         module = importlib.import_module(f"discreet.{path.stem}")
         names = list(getattr(module, "__all__", ()))
