@@ -44,11 +44,8 @@ def _below_density(
     e = d
     if family == GAUSSIAN:
         e = d * (np.float64(column) * _COLUMN + 0.5 * d)  # x**2 / 2 grows by e from the column's left edge
-    # exp(-e) for 0 <= e < 0.19: Taylor's series, remainder below 2**-56
-    t = 1.0 - e / 11.0
-    t = 1.0 - e / 10.0 * t
-    t = 1.0 - e / 9.0 * t
-    t = 1.0 - e / 8.0 * t
+    # exp(-e) by Taylor's series; where e is large the curve is low, and 500 exp(-x**2 / 2) e**9 / 9! stays below 2**-46
+    t = 1.0 - e / 8.0
     t = 1.0 - e / 7.0 * t
     t = 1.0 - e / 6.0 * t
     t = 1.0 - e / 5.0 * t
