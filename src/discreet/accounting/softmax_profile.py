@@ -1,0 +1,113 @@
+"""The privacy of a perturbed softmax minimum with three classes or more (Theorem 9 of the proof page).
+
+The slope of a softmax loss turns with the coefficients, hence with the noise, so the scalar theorem with the
+Lipschitz constant sqrt(2) R is false.  What holds has ``W = max_{1 <= j < K} zeta_j - zeta_0`` in the place of the
+standard normal variable.  Given the maximum M of K - 1 normals, W is normal with mean M; M is rounded up to a grid.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import log_ndtr
+
+from discreet.accounting.objective_profile import LineEnvelope, at_nodes, nodes_for
+
+__all__ = ["SoftmaxEnvelope", "softmax_directions"]
+
+Array = NDArray[np.float64]
+
+
+def log_determinant(s: Array, kappa: float, n_classes: int) -> tuple[Array, Array]:
+    """``g_K(s)`` and its derivative: log det(I + kappa (diag pi - pi pi^T)) at pi = (1 - s, s/(K-1), ...).
+
+    >>> import numpy as np
+    >>> value, _ = log_determinant(np.array([0.5]), 2.0, 2)
+    >>> float(value[0]) == float(np.log1p(2 * 2.0 * 0.25))
+    True
+    """
+    own, other = 1.0 - s, s / (n_classes - 1)
+    a, b = 1.0 + kappa * own, 1.0 + kappa * other
+    inner = own / a + s / b
+    value = np.log(a) + (n_classes - 1) * np.log(b) + np.log(inner)
+    slope = kappa / b - kappa / a + (1.0 / b**2 - 1.0 / a**2) / inner
+    return value, slope
+
+
+def _maximum_cells(n_others: int, step: float) -> tuple[Array, Array, float]:
+    """Right ends and masses of cells of the maximum of `n_others` normals, and the mass beyond the last end.
+
+    The first cell is wide: it takes everything below the 1e-4 quantile.
+    """
+    ends = np.arange(-40.0, 40.0, step)
+    log_cdf = n_others * log_ndtr(ends)
+    survival = -np.expm1(log_cdf)
+    keep = (log_cdf > math.log(1e-4)) & (survival > 1e-20)
+    ends, log_cdf, survival = ends[keep], log_cdf[keep], survival[keep]
+    # P(a < M <= b): from the survival side where the distribution function is close to 1
+    upper = np.concatenate([[1.0], survival[:-1]]) - survival
+    lower = np.exp(log_cdf) - np.concatenate([[0.0], np.exp(log_cdf[:-1])])
+    return ends, np.maximum(np.where(log_cdf > -0.5, upper, lower), 0.0), float(survival[-1])
+
+
+class SoftmaxEnvelope:
+    """The law of ``max_i (slopes[i] W + intercepts[i])``: a mixture of line envelopes, one per cell of M.
+
+    Given M = m, W is normal around m, so the loss is an envelope with intercepts moved up by ``slopes * m``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> two = SoftmaxEnvelope(np.array([0.0, 0.5]), np.array([0.0, 0.25]), n_classes=2)
+    >>> one = LineEnvelope(np.array([0.0, 0.5 * 2**0.5]), np.array([0.0, 0.25]), two_sided=False)
+    >>> at = np.array([1.0])
+    >>> 1.0 < float(two.hockey_stick(at)[0] / one.hockey_stick(at)[0]) < 1.02
+    True
+    """
+
+    def __init__(self, slopes: Array, intercepts: Array, *, n_classes: int, step: float = 0.01) -> None:
+        ends, mass, rest = _maximum_cells(n_classes - 1, step)
+        self._weights, self._rest = mass, rest
+        whole = LineEnvelope(slopes, intercepts, two_sided=False)
+        c, a = whole.slopes, whole.intercepts  # a shift changes where pieces start, never which lines matter
+        self._parts = [LineEnvelope(c, a + c * m, two_sided=False) for m in ends]
+        # W is the largest of K - 1 variables sqrt(2) Z, so a nonnegative increasing function of it is below the sum
+        self._single, self._others = LineEnvelope(c * math.sqrt(2.0), a, two_sided=False), n_classes - 1
+
+    def hockey_stick(self, log_alpha: Array) -> Array:
+        """See :class:`~discreet.accounting.objective_profile.LossBound`."""
+        la = np.atleast_1d(np.asarray(log_alpha, dtype=float))
+        total = np.full(la.shape, self._rest)
+        for weight, part in zip(self._weights, self._parts, strict=True):
+            total += weight * part.hockey_stick(la)
+        union = self._others * self._single.hockey_stick(la)
+        return np.asarray(np.clip(np.minimum(total, union) * (1 + 1e-12), 0.0, 1.0))
+
+    def log_moment_above(self, power: float, log_alpha: float) -> float:
+        """See :class:`~discreet.accounting.objective_profile.LossBound`."""
+        return math.log(self._others) + self._single.log_moment_above(power, log_alpha)
+
+
+def softmax_directions(
+    mu: float, kappa: float, n_classes: int, *, step: float = 0.01
+) -> tuple[SoftmaxEnvelope, SoftmaxEnvelope]:
+    """Directions 1 and 2 of Theorem 9, with ``mu = R / sigma`` and ``kappa = R^2 / lambda``.
+
+    >>> import numpy as np
+    >>> removed, added = softmax_directions(0.5, 1.0, 10)
+    >>> 0.0080 < float(removed.hockey_stick(np.array([2.0]))[0]) < 0.0092
+    True
+    """
+    if n_classes < 2:
+        raise ValueError(f"n_classes={n_classes!r} must be at least 2")
+    if not (mu > 0 and math.isfinite(mu)) or not (kappa > 0 and math.isfinite(kappa)):
+        raise ValueError(f"mu={mu!r} and kappa={kappa!r} must be positive and finite: noise and ridge are needed")
+    ends = np.array([0.0, 1.0])
+    first = SoftmaxEnvelope(mu * ends, (mu * ends) ** 2, n_classes=n_classes, step=step)
+    nodes = nodes_for(kappa)[::4]
+    middle, half = (nodes[:-1] + nodes[1:]) / 2, np.diff(nodes) / 2
+    value, slope = log_determinant(middle, kappa, n_classes)  # concave in s: the tangent is an upper bound
+    lines = (mu * nodes) ** 2 + at_nodes(value - slope * half, value + slope * half)
+    return first, SoftmaxEnvelope(mu * nodes, lines, n_classes=n_classes, step=step)
