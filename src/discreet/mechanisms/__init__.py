@@ -11,13 +11,29 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from discreet.mechanisms.discrete_laplace import DiscreteLaplace as DiscreteLaplace
+    from discreet.mechanisms.exponential import Exponential as Exponential
     from discreet.mechanisms.gaussian import Gaussian as Gaussian
     from discreet.mechanisms.laplace import Laplace as Laplace
+    from discreet.mechanisms.noisy_max import NoisyMax as NoisyMax
+    from discreet.mechanisms.noisy_top_k import NoisyTopK as NoisyTopK
+    from discreet.mechanisms.noisy_top_k import Peeling as Peeling
+    from discreet.mechanisms.noisy_top_k import PublishedPeeling as PublishedPeeling
+    from discreet.mechanisms.permute_and_flip import PermuteAndFlip as PermuteAndFlip
+    from discreet.mechanisms.randomized_response import KRandomizedResponse as KRandomizedResponse
+    from discreet.mechanisms.randomized_response import RandomizedResponse as RandomizedResponse
 
 _HOME = {  # name -> file; imported at first use, so that listing them costs nothing
     "DiscreteLaplace": "discrete_laplace",
+    "Exponential": "exponential",
     "Gaussian": "gaussian",
+    "KRandomizedResponse": "randomized_response",
     "Laplace": "laplace",
+    "NoisyMax": "noisy_max",
+    "NoisyTopK": "noisy_top_k",
+    "Peeling": "noisy_top_k",
+    "PermuteAndFlip": "permute_and_flip",
+    "PublishedPeeling": "noisy_top_k",
+    "RandomizedResponse": "randomized_response",
 }
 
 __all__ = list(_HOME)
