@@ -1,0 +1,255 @@
+"""The perturbed objective on gridded rows, evaluated in floats for the minimiser, and in whole numbers for its certificate."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import NDArray
+
+from discreet.curator.base import slopes_of
+from discreet.curator.rows import Rows
+
+if TYPE_CHECKING:
+    from discreet.curator.base import CuratorCore
+    from discreet.curator.clip import SupportsMargins
+
+__all__ = ["Objective", "Quadratic", "SLOPE_ERROR", "UNIT_ROUNDOFF"]
+
+Floats = NDArray[np.float64]
+
+UNIT_ROUNDOFF = 2.0**-53
+# What the certificate takes for granted: a loss's derivative is computed within this much of |derivative| + L
+SLOPE_ERROR = 8 * UNIT_ROUNDOFF
+
+
+@dataclass(frozen=True, eq=False)
+class Quadratic:
+    """A public quadratic ``theta' Lambda theta / 2``: one number, one per weight, or a matrix.
+
+    >>> import numpy as np
+    >>> Quadratic.of(np.array([1.0, 4.0]), 2).weakest
+    1.0
+    """
+
+    diagonal: Floats | None
+    matrix: Floats | None
+    weakest: float  # no eigenvalue is below
+    strongest: float  # no eigenvalue is above
+
+    @classmethod
+    def of(cls, penalty: Any, size: int) -> Quadratic:
+        """From a number, a vector, a matrix, or a penalty object that is a squared norm."""
+        if hasattr(penalty, "strong_convexity"):
+            if getattr(penalty, "name", "") != "l2":
+                raise ValueError(
+                    f"penalty={penalty!r} is not a quadratic: give its quadratic part here and the rest as composite="
+                )
+            penalty = penalty.strong_convexity
+        given = np.asarray(penalty, dtype=np.float64)
+        if not np.isfinite(given).all():
+            raise ValueError("the quadratic penalty must be finite")
+        if given.ndim == 2:
+            if given.shape != (size, size) or not np.array_equal(given, given.T):
+                raise ValueError(f"the penalty matrix must be symmetric of order {size}, got shape {given.shape}")
+            values = np.linalg.eigvalsh(given)
+            slack = 1e-12 * max(abs(values[0]), abs(values[-1]))
+            low, high = float(values[0] - slack), float(values[-1] + slack)
+            made = cls(None, given, low, high)
+        else:
+            diagonal = np.broadcast_to(given, (size,)).copy()
+            made = cls(diagonal, None, float(diagonal.min(initial=math.inf)), float(diagonal.max(initial=0.0)))
+        if not made.weakest > 0:
+            raise ValueError(
+                f"the penalty's weakest eigenvalue is {made.weakest:g}; without a positive one the minimiser is not "
+                "stable and nothing about it can be promised"
+            )
+        return made
+
+    def times(self, theta: Floats) -> Floats:
+        """``Lambda theta``."""
+        return np.asarray(self.diagonal * theta if self.matrix is None else self.matrix @ theta)
+
+    def add_to(self, hessian: Floats) -> None:
+        """Add Lambda to a matrix in place."""
+        if self.matrix is not None:
+            hessian += self.matrix
+        else:
+            hessian[np.diag_indices_from(hessian)] += self.diagonal
+
+
+class Objective:
+    """``sum w f(<x, theta>, y) + theta' Lambda theta / 2 + <b, theta>`` for flat `theta`.
+
+    Margins of all rows are kept beside `theta`, so that a line search never goes back to the rows.
+    """
+
+    def __init__(
+        self, curator: CuratorCore, loss: SupportsMargins, quadratic: Quadratic, linear: Floats
+    ) -> None:
+        self.curator, self.loss, self.quadratic, self.linear = curator, loss, quadratic, linear
+        self.outputs = int(loss.n_outputs)
+        self.size = curator.n_weights * self.outputs
+        self.unit = float(curator.grid.unit)
+        self.n = curator._count()
+        self.y, self.w = self._side()
+
+    def _side(self) -> tuple[Floats, Floats | None]:
+        y, w = np.ones(self.n), np.ones(self.n)
+        weighted, start = False, 0
+        for rows in self.curator._segments():
+            if rows.y is None:
+                raise ValueError("minimising needs targets: build the curator with y")
+            y[start : start + rows.n] = rows.y
+            if rows.w is not None:
+                weighted = True
+                w[start : start + rows.n] = rows.w * float(self.curator.grid.weight_unit)
+            start += rows.n
+        return y, w if weighted else None
+
+    def tiles(self) -> Iterator[tuple[Rows, int, int, slice]]:
+        """Every tile with its place in the flat arrays."""
+        start = 0
+        for rows in self.curator._segments():
+            for a, b in rows.tiles():
+                yield rows, a, b, slice(start + a, start + b)
+            start += rows.n
+
+    def _matrix(self, theta: Floats) -> Floats:
+        """Flat weights as the vector or (n_weights, outputs) matrix that rows are multiplied by, in grid units."""
+        scaled = theta * self.unit
+        return scaled if self.outputs == 1 else np.ascontiguousarray(scaled.reshape(self.outputs, -1).T)
+
+    def _flat(self, back: Floats) -> Floats:
+        return back if self.outputs == 1 else np.ascontiguousarray(back.T).reshape(-1)
+
+    def margins(self, theta: Floats) -> Floats:
+        """Margins of all rows, in floats."""
+        out = np.empty((self.n,) if self.outputs == 1 else (self.n, self.outputs))
+        matrix = self._matrix(theta)
+        for rows, a, b, at in self.tiles():
+            out[at] = rows.margins(a, b, matrix)
+        return out
+
+    def slopes(self, margins: Floats, at: slice = slice(None)) -> Floats:
+        """``w f'`` of some rows."""
+        with np.errstate(all="ignore"):
+            d = np.asarray(self.loss.derivative(margins[at], self.y[at]))
+        return self._weighted(d, at)
+
+    def _weighted(self, d: Floats, at: slice) -> Floats:
+        return d if self.w is None else d * self.w[at].reshape((-1,) + (1,) * (d.ndim - 1))
+
+    def smooth(self, theta: Floats) -> Floats:
+        """The gradient of the public part: ``Lambda theta + b``."""
+        return self.quadratic.times(theta) + self.linear
+
+    def gradient(self, theta: Floats, margins: Floats | None = None) -> Floats:
+        """The gradient, in floats."""
+        acc = np.zeros((self.curator.n_weights,) + ((self.outputs,) if self.outputs > 1 else ()))
+        matrix = self._matrix(theta)
+        for rows, a, b, at in self.tiles():
+            m = rows.margins(a, b, matrix) if margins is None else margins[at]
+            with np.errstate(all="ignore"):
+                d = self._weighted(np.asarray(self.loss.derivative(m, self.y[at])), at)
+            rows.back(a, b, d, acc)
+        return self._flat(acc) * self.unit + self.smooth(theta)
+
+    def newton_system(self, theta: Floats, margins: Floats) -> tuple[Floats, Floats]:
+        """Gradient and Hessian in one pass (one output)."""
+        p = self.curator.n_weights
+        acc, hessian = np.zeros(p), np.zeros((p, p))
+        for rows, a, b, at in self.tiles():
+            m, y = margins[at], self.y[at]
+            with np.errstate(all="ignore"):
+                rows.back(a, b, self._weighted(np.asarray(self.loss.derivative(m, y)), at), acc)
+                h = self._weighted(np.asarray(self.loss.curvature(m, y)), at)
+            rows.gram(a, b, np.sqrt(np.maximum(h, 0.0)) * self.unit, hessian, whole=False)
+        self.quadratic.add_to(hessian)
+        return acc * self.unit + self.smooth(theta), hessian
+
+    def curvatures(self, margins: Floats) -> Floats:
+        """``w f''`` of every row: a number, or a matrix over outputs."""
+        with np.errstate(all="ignore"):
+            return self._weighted(np.asarray(self.loss.curvature(margins, self.y)), slice(None))
+
+    def hessian_times(self, curvatures: Floats, v: Floats) -> Floats:
+        """The Hessian times a vector, one pass."""
+        acc = np.zeros((self.curator.n_weights,) + ((self.outputs,) if self.outputs > 1 else ()))
+        matrix = self._matrix(v)
+        for rows, a, b, at in self.tiles():
+            m = rows.margins(a, b, matrix)
+            h = curvatures[at]
+            rows.back(a, b, h * m if self.outputs == 1 else np.einsum("ikl,il->ik", h, m), acc)
+        return self._flat(acc) * self.unit + self.quadratic.times(v)
+
+    def directional(self, margins: Floats, change: Floats, step: float) -> float:
+        """The derivative of the loss part along a direction, at ``margins + step * change``: rows aren't needed."""
+        d = self.slopes(margins + step * change)
+        return float(np.vdot(d, change))
+
+    def certified(self, theta: Floats) -> tuple[Floats, float]:
+        """The gradient at `theta` (which must be on the margin grid) and a proved bound on its l2 error.
+
+        Margins are exact; residuals are split into two whole numbers whose sums are exact within a tile; what is left
+        is the error of the derivative itself, a few roundings per tile, and the public terms (proofs/minimise.md).
+        """
+        cur, k = self.curator, self.outputs
+        whole, unit = cur._on_grid(theta.reshape(k, -1) if k > 1 else theta, k)
+        total = np.zeros((cur.n_weights,) + ((k,) if k > 1 else ()))
+        carry = np.zeros_like(total)
+        lipschitz = float(self.loss.lipschitz) if math.isfinite(self.loss.lipschitz) else 0.0
+        reach, left = 0.0, 0.0  # sum of |w f'| |x| with the slack of the slope; what the two whole numbers leave over
+        for rows, a, b, at in self.tiles():
+            m = cur._margins(rows, a, b, whole, unit)
+            d = self._weighted(slopes_of(self.loss.derivative, m, self.y[at], rows.tile_rows), at)
+            w = 1.0 if self.w is None else self.w[at]
+            slack = w * (lipschitz if lipschitz else np.abs(self.y[at]))
+            size = np.abs(d) if k == 1 else np.sqrt((d * d).sum(axis=1))
+            norms = rows.norms[a:b, 1] * self.unit
+            reach += float((size + slack) @ norms)
+            part, resolution = _two_part_back(rows, a, b, d, cur.grid.linf)
+            left += resolution * math.sqrt(k) * float(norms.sum())
+            # Neumaier's compensated sum: tile sums add up with a couple of roundings in all
+            grown = total + part
+            carry += np.where(np.abs(total) >= np.abs(part), (total - grown) + part, (part - grown) + total)
+            total = grown
+        data = self._flat(total + carry) * self.unit
+        public = self.smooth(theta)
+        tiles = self.n / 64 + 1
+        sums = reach * (SLOPE_ERROR + 8 * UNIT_ROUNDOFF + tiles * tiles * UNIT_ROUNDOFF**2)
+        ends = (self.size + 8) * UNIT_ROUNDOFF * (
+            float(np.linalg.norm(data)) + float(np.linalg.norm(self.linear))
+            + self.quadratic.strongest * math.sqrt(self.size) * float(np.linalg.norm(theta))
+        )  # fmt: skip
+        return data + public, 1.01 * (sums + left) + ends
+
+    def on_margin_grid(self, theta: Floats) -> Floats:
+        """The nearest weights for which every margin is exact."""
+        return self.curator.quantise(theta.reshape(self.outputs, -1) if self.outputs > 1 else theta).reshape(-1)
+
+    def solve(self, hessian: Floats, gradient: Floats) -> Floats:
+        """The Newton direction."""
+        return np.asarray(-scipy.linalg.cho_solve(scipy.linalg.cho_factor(hessian, lower=True), gradient))
+
+
+def _two_part_back(rows: Rows, a: int, b: int, d: Floats, linf: int) -> tuple[Floats, float]:
+    """``rows[a:b].T @ d`` with `d` as two whole-number parts, and how much of an entry of `d` they leave over."""
+    largest = float(np.abs(d).max(initial=0.0))
+    out_shape = (rows.p,) + d.shape[1:]
+    if largest == 0.0 or not math.isfinite(largest):
+        return np.zeros(out_shape), 0.0 if largest == 0.0 else math.inf
+    bits = 52 - math.ceil(math.log2(max((b - a) * linf, 1)))
+    unit = 2.0 ** (math.ceil(math.log2(largest)) - bits)
+    coarse = np.rint(d / unit)
+    fine = np.rint((d - coarse * unit) / (unit * 2.0**-bits))
+    both = np.column_stack([coarse, fine])
+    acc = np.zeros((rows.p, both.shape[1]))
+    rows.back(a, b, both, acc)
+    k = both.shape[1] // 2
+    out = acc[:, :k] * unit + acc[:, k:] * (unit * 2.0**-bits)
+    return out.reshape(out_shape), unit * 2.0**-bits

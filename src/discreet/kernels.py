@@ -1,0 +1,281 @@
+"""Compiled loops over plain arrays of whole numbers; they know neither losses nor storage classes.
+
+Every array of whole numbers here is float64: sums and products of whole numbers below 2**53 are exact in any order,
+so nothing in this module has a rounding error that could depend on other rows.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+__all__ = [
+    "csr_back",
+    "csr_back_many",
+    "csr_clipped_back",
+    "csr_gram",
+    "csr_margins",
+    "csr_margins_many",
+    "csr_norms",
+    "csr_to_grid",
+    "dense_clipped_back",
+    "dense_norms",
+    "dense_to_grid",
+    "shrink_rows",
+]
+
+Array = NDArray[Any]
+
+# Shrinks every non-zero whole number below 2**40 by at least one unit, once truncated.
+_NUDGE = 1.0 - 2.0**-40
+
+
+@njit(cache=True, nogil=True)
+def _shrink_l1(row: Array, limit: float) -> None:
+    total = 0.0
+    for j in range(row.size):
+        total += abs(row[j])
+    if total <= limit:
+        return
+    factor = limit / total
+    while total > limit:
+        total = 0.0
+        for j in range(row.size):
+            row[j] = math.trunc(row[j] * factor)
+            total += abs(row[j])
+        factor = _NUDGE
+
+
+@njit(cache=True, nogil=True)
+def _shrink_l2(row: Array, limit: float) -> None:
+    # With limit <= 2**26 a true sum of squares within limit**2 is summed exactly, and one beyond is seen as beyond.
+    square = limit * limit
+    total = 0.0
+    for j in range(row.size):
+        total += row[j] * row[j]
+    if total <= square:
+        return
+    factor = limit / math.sqrt(total)
+    while total > square:
+        total = 0.0
+        for j in range(row.size):
+            row[j] = math.trunc(row[j] * factor)
+            total += row[j] * row[j]
+        factor = _NUDGE
+
+
+@njit(cache=True, nogil=True)
+def shrink_rows(rows: Array, limits: Array, order: int) -> None:
+    """Scale rows of whole numbers toward zero until the l1 (`order` 1) or l2 norm of each is within its limit."""
+    for i in range(rows.shape[0]):
+        if order == 1:
+            _shrink_l1(rows[i], limits[i])
+        else:
+            _shrink_l2(rows[i], limits[i])
+
+
+@njit(cache=True, nogil=True)
+def _round_row(row: Array, factor: float) -> None:
+    """Multiply by a power of two and round; a row with gigantic entries is first scaled, its direction kept."""
+    top = 0.0
+    for j in range(row.size):
+        top = max(top, abs(row[j]))
+    limit = 2.0**30 / factor
+    if top > limit:
+        for j in range(row.size):
+            row[j] = np.rint(row[j] / top * 2.0**30)
+    else:
+        for j in range(row.size):
+            row[j] = np.rint(row[j] * factor)
+
+
+@njit(cache=True, nogil=True)
+def _norms(row: Array) -> tuple[float, float, float]:
+    l1 = 0.0
+    square = 0.0
+    top = 0.0
+    for j in range(row.size):
+        a = abs(row[j])
+        l1 += a
+        square += a * a
+        top = max(top, a)
+    return l1, math.ceil(math.sqrt(square)), top
+
+
+@njit(cache=True, nogil=True)
+def dense_to_grid(
+    x: Array, factor: float, caps: Array, linf: float, l1: float, l2: float, constant: float, out: Array
+) -> None:
+    """Put real rows on the grid and clip each in whole numbers; `out` may have one more column, for a constant.
+
+    `caps` (one bound per column, or empty), `linf`, `l1`, `l2` are bounds in grid units (infinity: no bound).
+    """
+    p = x.shape[1]
+    for i in range(x.shape[0]):
+        row = out[i, :p]
+        for j in range(p):
+            row[j] = x[i, j]
+        if linf < np.inf or caps.size:
+            # per-entry bounds clip entry by entry: a gigantic entry must not flatten its neighbours
+            for j in range(p):
+                cap = min(linf, caps[j]) if caps.size else linf
+                row[j] = min(max(np.rint(row[j] * factor), -cap), cap)
+        else:
+            _round_row(row, factor)
+        if l1 < np.inf:
+            _shrink_l1(row, l1)
+        if l2 < np.inf:
+            _shrink_l2(row, l2)
+        if out.shape[1] > p:
+            out[i, p] = constant
+
+
+@njit(cache=True, nogil=True)
+def csr_to_grid(
+    indptr: Array,
+    indices: Array,
+    data: Array,
+    factor: float,
+    caps: Array,
+    linf: float,
+    l1: float,
+    l2: float,
+    extra: int,
+    column: int,
+    constant: float,
+    out_indptr: Array,
+    out_indices: Array,
+    out_data: Array,
+) -> None:
+    """The sparse form of :func:`dense_to_grid`; with ``extra=1`` every row gets `constant` in column `column`."""
+    for i in range(indptr.size - 1):
+        a, b = indptr[i], indptr[i + 1]
+        start = a + extra * i
+        row = out_data[start : start + (b - a)]
+        for j in range(b - a):
+            row[j] = data[a + j]
+            out_indices[start + j] = indices[a + j]
+        if linf < np.inf or caps.size:
+            for j in range(b - a):
+                cap = min(linf, caps[indices[a + j]]) if caps.size else linf
+                row[j] = min(max(np.rint(row[j] * factor), -cap), cap)
+        else:
+            _round_row(row, factor)
+        if l1 < np.inf:
+            _shrink_l1(row, l1)
+        if l2 < np.inf:
+            _shrink_l2(row, l2)
+        end = start + (b - a)
+        if extra:
+            out_indices[end] = column
+            out_data[end] = constant
+            end += 1
+        out_indptr[i + 1] = end
+
+
+@njit(cache=True, nogil=True)
+def dense_norms(rows: Array, out: Array) -> None:
+    """The l1, (rounded up) l2 and maximum norm of each row of whole numbers, into ``out[:, 0:3]``."""
+    for i in range(rows.shape[0]):
+        out[i, 0], out[i, 1], out[i, 2] = _norms(rows[i])
+
+
+@njit(cache=True, nogil=True)
+def csr_norms(indptr: Array, data: Array, out: Array) -> None:
+    """The sparse form of :func:`dense_norms`."""
+    for i in range(indptr.size - 1):
+        out[i, 0], out[i, 1], out[i, 2] = _norms(data[indptr[i] : indptr[i + 1]])
+
+
+@njit(cache=True, nogil=True)
+def csr_margins(indptr: Array, indices: Array, data: Array, theta: Array, a: int, b: int, out: Array) -> None:
+    """``rows[a:b] @ theta``.  Four partial sums: exact in whole numbers, and the processor needn't wait for each."""
+    for i in range(a, b):
+        start, end = indptr[i], indptr[i + 1]
+        s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
+        k = start
+        while k + 4 <= end:
+            s0 += data[k] * theta[indices[k]]
+            s1 += data[k + 1] * theta[indices[k + 1]]
+            s2 += data[k + 2] * theta[indices[k + 2]]
+            s3 += data[k + 3] * theta[indices[k + 3]]
+            k += 4
+        while k < end:
+            s0 += data[k] * theta[indices[k]]
+            k += 1
+        out[i - a] = (s0 + s1) + (s2 + s3)
+
+
+@njit(cache=True, nogil=True)
+def csr_margins_many(indptr: Array, indices: Array, data: Array, theta: Array, a: int, b: int, out: Array) -> None:
+    """``rows[a:b] @ theta`` for a matrix of several columns."""
+    for i in range(a, b):
+        for c in range(theta.shape[1]):
+            out[i - a, c] = 0.0
+        for k in range(indptr[i], indptr[i + 1]):
+            for c in range(theta.shape[1]):
+                out[i - a, c] += data[k] * theta[indices[k], c]
+
+
+@njit(cache=True, nogil=True)
+def csr_back(indptr: Array, indices: Array, data: Array, r: Array, a: int, b: int, out: Array) -> None:
+    """Add ``r @ rows[a:b]`` to `out`."""
+    for i in range(a, b):
+        v = r[i - a]
+        if v != 0.0:
+            for k in range(indptr[i], indptr[i + 1]):
+                out[indices[k]] += v * data[k]
+
+
+@njit(cache=True, nogil=True)
+def csr_back_many(indptr: Array, indices: Array, data: Array, r: Array, a: int, b: int, out: Array) -> None:
+    """Add ``rows[a:b].T @ r`` to `out`, for residuals of several columns."""
+    for i in range(a, b):
+        for k in range(indptr[i], indptr[i + 1]):
+            for c in range(r.shape[1]):
+                out[indices[k], c] += r[i - a, c] * data[k]
+
+
+@njit(cache=True, nogil=True)
+def _capped(v: float, cap: float, drop: bool) -> float:
+    if abs(v) <= cap:
+        return v
+    if drop:
+        return 0.0
+    return cap if v > 0 else -cap
+
+
+@njit(cache=True, nogil=True)
+def dense_clipped_back(rows: Array, r: Array, caps: Array, drop: bool, out: Array) -> None:
+    """Add the sum of ``clip(r[i] * rows[i, j], caps[j])`` to `out`, entry by entry."""
+    for i in range(rows.shape[0]):
+        if r[i] != 0.0:
+            for j in range(rows.shape[1]):
+                out[j] += _capped(r[i] * rows[i, j], caps[j], drop)
+
+
+@njit(cache=True, nogil=True)
+def csr_clipped_back(
+    indptr: Array, indices: Array, data: Array, r: Array, caps: Array, drop: bool, a: int, b: int, out: Array
+) -> None:
+    """The sparse form of :func:`dense_clipped_back`."""
+    for i in range(a, b):
+        v = r[i - a]
+        if v != 0.0:
+            for k in range(indptr[i], indptr[i + 1]):
+                out[indices[k]] += _capped(v * data[k], caps[indices[k]], drop)
+
+
+@njit(cache=True, nogil=True)
+def csr_gram(indptr: Array, indices: Array, data: Array, a: int, b: int, out: Array) -> None:
+    """Add ``rows[a:b].T @ rows[a:b]`` to the square matrix `out` (both triangles)."""
+    for i in range(a, b):
+        for k in range(indptr[i], indptr[i + 1]):
+            v = data[k]
+            if v != 0.0:
+                for m in range(indptr[i], indptr[i + 1]):
+                    out[indices[k], indices[m]] += v * data[m]
