@@ -49,7 +49,7 @@ entries = st.floats(-20, 20).map(lambda x: 0.0 if abs(x) < 1e-6 else x)
 vectors = st.lists(entries, min_size=P, max_size=P).map(np.array)
 every_set = pytest.mark.parametrize("body", SETS, ids=lambda c: f"{c.name}{SETS.index(c)}")
 every_convex_set = pytest.mark.parametrize("body", CONVEX, ids=lambda c: f"{c.name}{SETS.index(c)}")
-fast = settings(max_examples=40, deadline=None)
+fast = settings(max_examples=20, deadline=None)
 
 
 def test_the_registry_is_covered() -> None:

@@ -15,7 +15,7 @@ from scipy.sparse import csr_array
 
 from discreet.penalties.base import Array, ConstraintSet, Norm, positive, vector, whole
 from discreet.penalties.vertex_map import VertexMap
-from discreet.penalties.widths import absolute_moment
+from discreet.penalties.widths import largest_absolute_normal, log_absolute_moment, mean_chi
 
 __all__ = ["LqBall"]
 
@@ -118,14 +118,18 @@ class LqBall(ConstraintSet):
         return self.radius * p ** (1.0 - 1.0 / self.q) if norm == "l1" else self.radius
 
     def gaussian_width(self, p: int) -> float:
-        """The bound ``radius * (p E|z|^q*)^(1/q*)`` (Jensen), or the Euclidean ball's if that is smaller."""
-        jensen = math.exp(math.log(p * absolute_moment(self.dual_q)) / self.dual_q) if self.dual_q < 300 else math.inf
-        return self.radius * min(jensen, math.sqrt(p))
+        """The smallest of three bounds: Jensen's, and those from the l1 and the Euclidean ball.
+
+        ``E |z|_q* <= (p E|z|^q*)^(1/q*)``; ``|z|_q* <= p^(1/q*) max |z_j|``; ``|z|_q* <= |z|_2``.
+        """
+        jensen = math.exp((math.log(p) + log_absolute_moment(self.dual_q)) / self.dual_q)
+        flat = math.pow(p, 1.0 / self.dual_q) * largest_absolute_normal(p)
+        return self.radius * min(jensen, flat, mean_chi(p))
 
     def cover_factor(self, p: int) -> float:
         """What share of the optimum the best candidate of the cover is sure to reach, in every direction."""
         single = p ** (-1.0 / self.dual_q)  # the largest coordinate alone
-        return max(single, min(0.25, (self.resolution / (4.0 * p)) ** (1.0 / self.dual_q)))
+        return float(max(single, min(0.25, (self.resolution / (4.0 * p)) ** (1.0 / self.dual_q))))
 
     def cover_size(self, p: int) -> int:
         """How many candidates the cover has.
@@ -162,18 +166,22 @@ def _norm(a: Array, q: float) -> float:
 def _shrunk(a: Array, multiplier: float, q: float) -> Array:
     """The root `w` of ``w + multiplier q w^(q-1) = a`` for every ``a >= 0``.
 
-    The left side is concave, so Newton's steps from a point on its left rise to the root and never pass it.
+    In ``x = log w`` the logarithm of the left side is convex and rises, so Newton's steps from the right fall to the
+    root and never pass it, however steep the corner at 0 is.
     """
-    c = multiplier * q
-    with np.errstate(divide="ignore", over="ignore", under="ignore"):
-        w = np.minimum(a / 2.0, (a / (2.0 * c)) ** (1.0 / (q - 1.0)))
-        for _ in range(60):
-            bent = c * w ** (q - 1.0)
-            slope = 1.0 + (q - 1.0) * np.where(w > 0, bent / np.where(w > 0, w, 1.0), np.inf)
-            step = np.maximum(a - w - bent, 0.0) / slope
-            w = w + step
-            if bool(np.all(step <= 1e-16 * (w + 1e-300))):
-                break
+    w = np.zeros_like(a)
+    there = a > 0
+    goal = np.log(a[there])
+    x, log_c = goal.copy(), math.log(multiplier) + math.log(q)
+    for _ in range(100):
+        bent = log_c + (q - 1.0) * x
+        total = np.logaddexp(x, bent)
+        share = np.exp(x - total)
+        step = np.maximum(total - goal, 0.0) / (share + (1.0 - share) * (q - 1.0))
+        x = x - step
+        if bool(np.all(step <= 1e-15 * (1.0 + np.abs(x)))):
+            break
+    w[there] = np.exp(x)
     return w
 
 
