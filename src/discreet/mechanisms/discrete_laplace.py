@@ -30,10 +30,9 @@ class DiscreteLaplace(Additive):
 
     Notes
     -----
-    *Privacy.* Guarantee: epsilon-DP; the event, ``DiscreteLaplaceDpEvent(epsilon / sensitivity, sensitivity)``, is that
-    of sensitivity 1, the dearest one.  Neighbours: those of the statistic.  Public: epsilon, and the
-    statistic's shape, unit and bounds.  Bounded by: its l1 sensitivity in whole grid units.
-    Proof: ``proofs/laplace.md``.
+    *Privacy.* Guarantee: epsilon-DP; the event ``DiscreteLaplaceDpEvent(epsilon, 1)`` is exact at sensitivity 1 and an
+    upper bound beyond.  Neighbours: those of the statistic.  Public: epsilon, and the statistic's shape, unit and
+    bounds.  Bounded by: its l1 sensitivity in whole grid units.  Proof: ``proofs/laplace.md``.
 
     Examples
     --------
