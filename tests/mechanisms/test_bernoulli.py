@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.mechanisms import selection_reference as ref
 
 from discreet.mechanisms import buckets
 from discreet.mechanisms.bernoulli import (
@@ -22,6 +21,7 @@ from discreet.mechanisms.bernoulli import (
     power_bounds,
 )
 from discreet.randomness import SeededSource
+from tests.mechanisms import selection_reference as ref
 
 RATIONALS = st.builds(Fraction, st.integers(0, 10**12), st.integers(1, 10**9))
 

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.mechanisms import selection_reference as ref
-from tests.planted import selection as planted
 
 from discreet.accounting.events import BoundedRangeDpEvent
 from discreet.mechanisms import Exponential, buckets
 from discreet.mechanisms.bernoulli import Coins
 from discreet.privacy import PrivacyError
 from discreet.randomness import SeededSource, _disable_noise
+from tests.mechanisms import selection_reference as ref
+from tests.planted import selection as planted
 
 SCORES = st.lists(st.integers(-(2**63), 2**63 - 1), min_size=1, max_size=40)
 SHAPES = {

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.mechanisms import selection_reference as ref
-from tests.planted import selection as planted
 
 from discreet.accounting.events import BoundedRangeDpEvent, PureDpEvent
 from discreet.mechanisms import NoisyMax, noisy_max
 from discreet.randomness import SeededSource, _disable_noise
+from tests.mechanisms import selection_reference as ref
+from tests.planted import selection as planted
 
 VALUES = [4, 3, 0, 4, -6]
 

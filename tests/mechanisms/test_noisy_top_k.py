@@ -11,8 +11,6 @@ from dp_accounting import dp_event
 from dp_accounting.pld import privacy_loss_distribution as pld
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.mechanisms import selection_reference as ref
-from tests.planted import selection as planted
 
 from discreet import accounting
 from discreet.mechanisms import NoisyTopK, Peeling, PublishedPeeling, buckets
@@ -20,6 +18,8 @@ from discreet.mechanisms.bernoulli import Coins
 from discreet.mechanisms.noisy_top_k import _entries
 from discreet.privacy import Bounded, Contribution, Neighbours, PrivacyError
 from discreet.randomness import SeededSource, _disable_noise
+from tests.mechanisms import selection_reference as ref
+from tests.planted import selection as planted
 
 VALUES = [4, 3, 0, 4, -6]
 

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.mechanisms import selection_reference as ref
 
 from discreet import kernels_selection as kernels
 from discreet.accounting.events import PureDpEvent
 from discreet.mechanisms import PermuteAndFlip, buckets
 from discreet.mechanisms.bernoulli import Coins
 from discreet.randomness import SeededSource, _disable_noise
+from tests.mechanisms import selection_reference as ref
 
 SHAPES = {
     "unit buckets": ([10, 9, 5, 10, -40, 7], 2.0, 3),

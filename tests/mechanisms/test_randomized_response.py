@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.mechanisms import selection_reference as ref
 
 from discreet.accounting.events import PureDpEvent
 from discreet.mechanisms import KRandomizedResponse, RandomizedResponse, randomized_response
 from discreet.mechanisms.bernoulli import Coins
 from discreet.randomness import SeededSource, _disable_noise
+from tests.mechanisms import selection_reference as ref
 
 
 def exact_probabilities(epsilon: float, k: int, truth: int) -> list[ref.Real]:
