@@ -151,6 +151,7 @@ PLANTED = [
     (house.no_private_sklearn, "estimators/a.py", "from sklearn.utils.validation import _check_sample_weight"),
     (house.solvers_are_blind, "solvers/a.py", "def run(X):\n    return X"),
     (house.solvers_are_blind, "solvers/a.py", "def run(curator):\n    return curator.rows"),
+    (house.solvers_are_blind, "solvers/a.py", "def run(ask):\n    return ask.curator._table"),
     (house.solvers_are_blind, "solvers/a.py", "noise = 1 / budget.epsilon"),
     (house.solvers_are_blind, "solvers/a.py", "from discreet.randomness import system"),
     (house.solvers_are_blind, "solvers/a.py", "\n" * 200),
