@@ -76,7 +76,7 @@ def off_the_grid(mechanism: Additive) -> bool:
 
 
 def holes(mechanism: Additive) -> bool:
-    """8: of 100,000 draws at scale 2^40 some 20 pairs are equal (ours: 0.005 expected), or their last 10 bits uneven."""
+    """8: of 100,000 draws at scale 2^40 over 20 pairs are equal (ours: 0.005 expected), or the last 10 bits uneven."""
     draws = mechanism.noise(2.0**40 * (1 + math.pi / 10), 100_000)
     uneven = stats.chisquare(np.bincount(draws & 1023, minlength=1024)).pvalue < 1e-7
     return bool(uneven) or len(np.unique(draws)) < len(draws) - 20

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from discreet.mechanisms.discrete_laplace import DiscreteLaplace as DiscreteLaplace
     from discreet.mechanisms.exponential import Exponential as Exponential
     from discreet.mechanisms.gaussian import Gaussian as Gaussian
+    from discreet.mechanisms.k_norm import KNorm as KNorm
     from discreet.mechanisms.laplace import Laplace as Laplace
     from discreet.mechanisms.noisy_max import NoisyMax as NoisyMax
     from discreet.mechanisms.noisy_top_k import NoisyTopK as NoisyTopK
@@ -26,6 +27,7 @@ _HOME = {  # name -> file; imported at first use, so that listing them costs not
     "DiscreteLaplace": "discrete_laplace",
     "Exponential": "exponential",
     "Gaussian": "gaussian",
+    "KNorm": "k_norm",
     "KRandomizedResponse": "randomized_response",
     "Laplace": "laplace",
     "NoisyMax": "noisy_max",
