@@ -1,0 +1,304 @@
+r"""Amplification by shuffling: what anonymous, mixed-up local reports cost centrally.
+
+`n` persons each send one report that is `epsilon_0`-locally private; a shuffler forgets who sent what.  Seen from
+outside, replacing one person's value is then far better hidden than `epsilon_0` says.  This module prices that view:
+
+* :func:`closed_form_epsilon`: the printed bounds of Feldman, McMillan and Talwar (2021 and 2023);
+* :func:`shuffled_delta` and :func:`shuffled_epsilon`: the finite sum of the variation-ratio reduction (Wang et al.
+  2024; the clones of Feldman et al. 2023 are its generic case), always rounded up;
+* :func:`local_epsilon_for`: the inverse, which local epsilon gives a central promise.
+
+The neighbouring relation is replace-one throughout: there is no such thing as an absent report.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+__all__ = [
+    "Variation",
+    "closed_form_epsilon",
+    "local_epsilon_for",
+    "shuffled_delta",
+    "shuffled_epsilon",
+]
+
+Array = NDArray[np.float64]
+TAIL = 60.0  # probabilities below exp(-60) are charged whole: 2e-26 in all
+BLOCKS = 768  # blocks of the outer sum; each is rounded up, so fewer are faster and looser, never wrong
+SLACK = 1e-9  # relative error allowed to scipy's incomplete beta function, paid on the private side
+
+
+@dataclass(frozen=True)
+class Variation:
+    r"""How much one randomiser gives away: the parameters of the variation-ratio reduction.
+
+    For any values x, x', z of a person: ``P(R(x)=y) <= e^epsilon P(R(x')=y)``, the total variation between R(x) and
+    R(x') is at most `beta`, and ``P(R(x)=y) <= e^epsilon P(R(z)=y)`` for the others' values z.
+
+    Parameters
+    ----------
+    epsilon : float
+        The local epsilon.
+    beta : float
+        The largest total variation; at most ``tanh(epsilon / 2)``, which is what any randomiser obeys.
+
+    Notes
+    -----
+    *Privacy.* Guarantee: none by itself; it describes a randomiser.  Neighbours: replace-one.  Public: all.
+    Bounded by: the caller's proof that the randomiser obeys it.  Proof: ``proofs/shuffling.md``.
+
+    Examples
+    --------
+    >>> round(Variation.generic(1.0).beta, 4)
+    0.4621
+    >>> Variation.k_ary(1.0, 10).beta < Variation.generic(1.0).beta
+    True
+    """
+
+    epsilon: float
+    beta: float
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.epsilon) and self.epsilon > 0):
+            raise ValueError(f"local epsilon={self.epsilon!r} must be a positive finite number")
+        if self.epsilon > 50:
+            raise ValueError(f"local epsilon={self.epsilon!r} is not a promise; choose one of 50 or less")
+        if not 0 < self.beta <= math.tanh(self.epsilon / 2) * (1 + 1e-12):
+            raise ValueError(f"beta={self.beta!r} must be in (0, tanh(epsilon/2)={math.tanh(self.epsilon / 2):.6g}]")
+
+    @classmethod
+    def generic(cls, epsilon: float) -> Variation:
+        """Any randomiser with this local epsilon: the clones of Feldman, McMillan and Talwar (2023)."""
+        return cls(epsilon, math.tanh(epsilon / 2))
+
+    @classmethod
+    def k_ary(cls, epsilon: float, k: int) -> Variation:
+        """Randomised response over `k` answers (and local hashing into `k` cells)."""
+        return cls(epsilon, math.expm1(epsilon) / (math.exp(epsilon) + k - 1))
+
+    @classmethod
+    def laplace(cls, epsilon: float) -> Variation:
+        """Laplace noise on an interval whose length over the noise scale is `epsilon`."""
+        return cls(epsilon, -math.expm1(-epsilon / 2))
+
+
+def closed_form_epsilon(local_epsilon: float, n: int, delta: float, *, theorem: str = "fmt23") -> float:
+    r"""The central epsilon by a printed theorem, or `local_epsilon` where its condition fails.
+
+    Parameters
+    ----------
+    local_epsilon : float
+        What each report promises.
+    n : int
+        The number of reports in one shuffled batch.
+    delta : float
+        The central delta.
+    theorem : {"fmt23", "fmt21"}
+        ``"fmt23"``: Feldman, McMillan, Talwar, *Stronger privacy amplification by shuffling* (SODA 2023), the
+        closed form for :math:`\epsilon_0 \le \log(n/(8\log(2/\delta)) - 1)`.  ``"fmt21"``: the same authors,
+        *Hiding among the clones* (FOCS 2021), Theorem 3.1, for :math:`\epsilon_0 \le \log(n/(16\log(2/\delta)))`.
+
+    Notes
+    -----
+    *Privacy.* Guarantee: (returned epsilon, delta)-DP of the shuffled reports.  Neighbours: replace-one.
+    Public: n, delta, the randomiser.  Bounded by: the local epsilon.  Proof: ``proofs/shuffling.md``.
+
+    Examples
+    --------
+    >>> [round(closed_form_epsilon(1.0, 10_000, 1e-6, theorem=t), 4) for t in ("fmt23", "fmt21")]
+    [0.18, 0.214]
+    """
+    _check(n, delta)
+    p, root = math.exp(local_epsilon), math.log(4 / delta)
+    if theorem == "fmt23":
+        if p > n / (8 * math.log(2 / delta)) - 1:
+            return local_epsilon
+        factor = 4 * math.sqrt(2 * root / ((p + 1) * n)) + 4 / n
+        return min(local_epsilon, math.log1p((p - 1) * factor))
+    if theorem == "fmt21":
+        if p > n / (16 * math.log(2 / delta)):
+            return local_epsilon
+        factor = 8 * math.sqrt(p * root / n) + 8 * p / n
+        return min(local_epsilon, math.log1p((p - 1) / (p + 1) * factor))
+    raise ValueError(f"theorem={theorem!r} is not one of 'fmt23', 'fmt21'")
+
+
+def shuffled_delta(variation: Variation, n: int, epsilon: float) -> float:
+    r"""An upper bound on the central delta at `epsilon`: the hockey-stick divergence of the reduction, rounded up.
+
+    The dominating pair (Wang et al. 2024): ``C ~ Bin(n-1, 2r)``, ``A ~ Bin(C, 1/2)``; the victim adds itself to the
+    first of two counts with probability ``p alpha``, to the second with ``alpha``, or to neither.  Given the total c
+    of the two counts the likelihood ratio grows with the first, so that the divergence is a sum over c of ramps
+    ``E max(A - kappa(c), 0)``.  Blocks of c are bounded by one ramp (``proofs/shuffling.md``, Lemma 3).
+
+    Notes
+    -----
+    *Privacy.* Guarantee: (epsilon, returned delta)-DP of the shuffled reports.  Neighbours: replace-one.
+    Public: n, epsilon, the randomiser.  Bounded by: `variation`.  Proof: ``proofs/shuffling.md``.
+
+    Examples
+    --------
+    >>> 0 < shuffled_delta(Variation.generic(1.0), 10_000, 0.05) < 1e-6
+    True
+    >>> shuffled_delta(Variation.generic(1.0), 10_000, 1.0)
+    0.0
+    """
+    _check(n, 0.5)
+    if epsilon >= variation.epsilon:
+        return 0.0
+    if epsilon < 0:  # H_{-eps}(P||Q) = 1 - e^{-eps} + e^{-eps} H_eps(Q||P), and the pair is symmetric
+        return min(1.0, -math.expm1(epsilon) + math.exp(epsilon) * shuffled_delta(variation, n, -epsilon))
+    p, beta = math.exp(variation.epsilon), variation.beta
+    alpha = beta / (p - 1)
+    share = 2 * alpha  # of the other reports, those that look like one of the victim's two: 2r, with r = alpha
+    idle = max(0.0, 1 - alpha * (1 + p))
+    low, high = _blocks(n, share)
+    slope = idle * share / (1 - share)
+    rise = math.expm1(epsilon) / (2 * alpha * (p - 1) * (1 + math.exp(epsilon)))
+    # the ramp's corner above c/2 at the block's upper end, lowered by what the drift could do inside the block
+    corner = rise * (alpha * (p + 1) * high + slope * (n - high))
+    corner -= rise * max(alpha * (p + 1) - slope, 0.0) * (high - low)
+    mass = _mass(low, high, n, share)
+    gain = 2 * alpha * (p - 1) * (1 + math.exp(epsilon)) / (n * share)
+    total = float(np.sum(mass * _ramp(high, corner))) * gain * (1 + SLACK) + 2 * math.exp(-TAIL)
+    return min(total, beta)
+
+
+def shuffled_epsilon(variation: Variation, n: int, delta: float) -> float:
+    """The smallest central epsilon (rounded up) at `delta`, never above the closed form or the local epsilon.
+
+    Notes
+    -----
+    *Privacy.* Guarantee: (returned epsilon, delta)-DP of the shuffled reports.  Neighbours: replace-one.
+    Public: n, delta, the randomiser.  Bounded by: `variation`.  Proof: ``proofs/shuffling.md``.
+
+    Examples
+    --------
+    >>> round(shuffled_epsilon(Variation.generic(1.0), 10_000, 1e-6), 3)
+    0.043
+    >>> round(shuffled_epsilon(Variation.generic(4.0), 10_000, 1e-6), 3)
+    0.411
+    """
+    _check(n, delta)
+    ceiling = closed_form_epsilon(variation.epsilon, n, delta)
+    if shuffled_delta(variation, n, 0.0) <= delta:
+        return 0.0
+    return _bisect(lambda e: shuffled_delta(variation, n, e) <= delta, ceiling)
+
+
+def local_epsilon_for(
+    n: int, epsilon: float, delta: float, *, variation: Callable[[float], Variation] = Variation.generic
+) -> float:
+    """The largest local epsilon whose shuffled reports keep the central promise (rounded down and re-checked).
+
+    Parameters
+    ----------
+    n : int
+        How many persons report in one batch.
+    epsilon, delta : float
+        The central promise.
+    variation : callable
+        The randomiser as a function of its local epsilon, e.g. ``lambda e: Variation.k_ary(e, 10)``.
+
+    Notes
+    -----
+    *Privacy.* Guarantee: reports at the returned local epsilon are centrally (epsilon, delta)-DP once shuffled.
+    Neighbours: replace-one.  Public: all arguments.  Bounded by: `variation`.  Proof: ``proofs/shuffling.md``.
+
+    Examples
+    --------
+    >>> local = local_epsilon_for(100_000, 1.0, 1e-6)
+    >>> round(local, 2), shuffled_epsilon(Variation.generic(local), 100_000, 1e-6) <= 1.0
+    (7.76, True)
+    """
+    _check(n, delta)
+    if not epsilon > 0:
+        raise ValueError(f"central epsilon={epsilon!r} must be positive")
+    low, high = epsilon, max(epsilon, math.log(max(n, 3))) + 2
+    while high - low > 1e-9 * high:
+        middle = (low + high) / 2
+        keeps = middle < 50 and shuffled_delta(variation(middle), n, epsilon) <= delta
+        low, high = (middle, high) if keeps else (low, middle)
+    return low
+
+
+def _check(n: int, delta: float) -> None:
+    if n < 1 or int(n) != n:
+        raise ValueError(f"n={n!r} reports: give a whole number, at least 1")
+    if not 1e-20 <= delta < 1:
+        raise ValueError(f"delta={delta!r} must be in [1e-20, 1); shuffling never gives pure differential privacy")
+
+
+def _bisect(holds: Callable[[float], bool], ceiling: float) -> float:
+    """The smallest epsilon found that holds (at the ceiling a theorem says so), to nine digits, from above."""
+    low, high = 0.0, ceiling
+    while high - low > 1e-9 * high:
+        middle = (low + high) / 2
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return high
+
+
+def _blocks(n: int, share: float) -> tuple[Array, Array]:
+    """Ends of the blocks of c in 1..n outside which Bernstein's inequality leaves less than 2 exp(-TAIL)."""
+    mean, var = n * share, n * share * (1 - share)
+    reach = TAIL / 3 + math.sqrt(TAIL * TAIL / 9 + 2 * TAIL * var) + 1
+    first, last = max(1, math.floor(mean - reach)), min(n, math.ceil(mean + reach))
+    edges = np.unique(np.linspace(first, last + 1, min(BLOCKS, last + 1 - first) + 1).round())
+    return edges[:-1], edges[1:] - 1
+
+
+def _mass(low: Array, high: Array, n: int, share: float) -> Array:
+    """P(low <= Bin(n, share) <= high), from the tail that is small so that nothing cancels."""
+    edges = np.append(low, high[-1] + 1)
+    with np.errstate(all="ignore"):
+        below = np.where(edges > n, 1.0, special.betaincc(edges, np.maximum(n - edges + 1, 0.5), share))
+        above = np.where(edges > n, 0.0, special.betainc(edges, np.maximum(n - edges + 1, 0.5), share))
+    left = edges[1:] <= n * share
+    return np.maximum(np.where(left, np.diff(below), -np.diff(above)), 0.0) * (1 + SLACK)
+
+
+def _ramp(c: Array, corner: Array) -> Array:
+    """An upper bound on E max(A - c/2 - corner, 0) for A ~ Bin(c, 1/2).
+
+    With t the first integer above the corner it equals ``c/4 P(Bin(c-1,1/2) = t-1) - corner P(A >= t)``: the two terms
+    cancel by a factor of about the squared distance in standard deviations only, which SLACK covers.
+    """
+    corner = corner - 1e-13 * (c + np.abs(corner))
+    t = np.floor(c / 2 + corner) + 1
+    inside = (t >= 1) & (t <= c)
+    safe = np.where(inside, t, 1.0)
+    upper = special.betainc(safe, c - safe + 1, 0.5)
+    point = c / 4 * _half_pmf(safe - 1, c - 1)
+    signed = np.where(corner > 0, corner * (1 - SLACK), corner * (1 + SLACK))
+    value = np.maximum(point * (1 + SLACK) - signed * upper, 0.0)
+    return np.where(t > c, 0.0, np.where(t < 1, np.maximum(-corner, 0.0), value))
+
+
+def _half_pmf(k: Array, n: Array) -> Array:
+    """P(Bin(n, 1/2) = k) to nearly full precision for n up to 10^15 (Loader 2000: saddle point and Stirling errors)."""
+    k = np.minimum(k, n - k)
+    edge = k <= 0
+    k1, n1 = np.where(edge, 1.0, k), np.maximum(n, 2.0)
+    x = 1 - 2 * k1 / n1
+    divergence = n1 / 2 * (2 * x * np.arctanh(np.minimum(x, 1 - 1e-16)) + np.log1p(-x * x))
+    stirling = _stirling_error(n1) - _stirling_error(k1) - _stirling_error(n1 - k1)
+    bulk = np.sqrt(n1 / (2 * math.pi * k1 * (n1 - k1))) * np.exp(stirling - divergence)
+    return np.where(edge, np.exp2(-n), bulk)
+
+
+def _stirling_error(n: Array) -> Array:
+    """What Stirling's formula leaves out of log n!: a series above 15, the definition below."""
+    small = n < 15
+    big = np.where(small, 15.0, n)
+    inv = 1 / (big * big)
+    series = (1 / 12 - inv * (1 / 360 - inv * (1 / 1260 - inv * (1 / 1680 - inv / 1188)))) / big
+    tiny = np.where(small, np.maximum(n, 1.0), 1.0)
+    direct = special.gammaln(tiny + 1) - (tiny + 0.5) * np.log(tiny) + tiny - 0.5 * math.log(2 * math.pi)
+    return np.where(small, direct, series)
