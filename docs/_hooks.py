@@ -20,7 +20,7 @@ def on_files(files: Files, config: Any) -> Files:
     """Add the generated pages to those in ``docs/``."""
     pages = api_pages() | proof_pages()
     pages["security.md"] = (ROOT / "SECURITY.md").read_text()
-    pages["changelog.md"] = (ROOT / "CHANGELOG.md").read_text()
+    pages["changelog.md"] = (ROOT / "CHANGELOG.md").read_text() + unreleased()
     for name, text in sorted(pages.items()):
         files.append(File.generated(config, name, content=text))
     return files
@@ -44,6 +44,7 @@ def home(module: ModuleType, name: str) -> str:
 def api_pages() -> dict[str, str]:
     """One page per module or folder of the package that has a registry; kernels are no interface."""
     pages = {}
+    index = ["# Interface", "", "Written from the registries (`__all__`) of the package."]
     for path in sorted(PACKAGE.iterdir()):
         if path.name.startswith(("_", "kernels")) or not (path.suffix == ".py" or (path / "__init__.py").is_file()):
             continue
@@ -52,7 +53,22 @@ def api_pages() -> dict[str, str]:
         if names:
             blocks = "\n\n".join(f"::: {home(module, name)}" for name in names)
             pages[f"api/{path.stem}.md"] = f"# {module.__name__}\n\n{module.__doc__ or ''}\n\n{blocks}\n"
+            index += ["", f"## [{module.__name__}]({path.stem}.md)", "", "| name | |", "|---|---|"]
+            index += [f"| `{name}` | {summary(getattr(module, name))} |" for name in names]
+    pages["api/index.md"] = "\n".join(index)
     return pages
+
+
+def summary(value: object) -> str:
+    """The first line of a docstring, fit for a table cell."""
+    text = value.__doc__ if callable(value) and value.__doc__ else ""
+    return text.strip().splitlines()[0].replace("|", "\\|").replace("``", "`") if text else ""
+
+
+def unreleased() -> str:
+    """The fragments in ``changelog.d/``, as a list."""
+    fragments = [p.read_text().strip() for p in sorted((ROOT / "changelog.d").glob("*.*.md"))]
+    return "\n\n## Not yet released\n\n" + "\n".join(f"- {' '.join(text.split())}" for text in fragments)
 
 
 def proof_pages() -> dict[str, str]:

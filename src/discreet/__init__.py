@@ -15,6 +15,17 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from discreet.penalties import L1 as L1
+    from discreet.penalties import L2 as L2
+    from discreet.penalties import Box as Box
+    from discreet.penalties import ElasticNet as ElasticNet
+    from discreet.penalties import GroupL1Ball as GroupL1Ball
+    from discreet.penalties import L1Ball as L1Ball
+    from discreet.penalties import L2Ball as L2Ball
+    from discreet.penalties import LqBall as LqBall
+    from discreet.penalties import Polytope as Polytope
+    from discreet.penalties import Simplex as Simplex
+    from discreet.penalties import Sparsity as Sparsity
     from discreet.privacy import Bounded as Bounded
     from discreet.privacy import Budget as Budget
     from discreet.privacy import Neighbours as Neighbours
@@ -23,6 +34,17 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOME = {  # public name -> module it lives in; a name is listed once its module exists
+    "Box": "discreet.penalties",
+    "ElasticNet": "discreet.penalties",
+    "GroupL1Ball": "discreet.penalties",
+    "L1": "discreet.penalties",
+    "L1Ball": "discreet.penalties",
+    "L2": "discreet.penalties",
+    "L2Ball": "discreet.penalties",
+    "LqBall": "discreet.penalties",
+    "Polytope": "discreet.penalties",
+    "Simplex": "discreet.penalties",
+    "Sparsity": "discreet.penalties",
     "Bounded": "discreet.privacy",
     "Budget": "discreet.privacy",
     "Neighbours": "discreet.privacy",
