@@ -105,7 +105,7 @@ class KNorm(Additive):
 
 
 def _vector(scale: Sampler, words: WordReader, n: int) -> Integers:
-    """``round(scale * r * g / ||g||)``, r a Gamma(n) number and g a normal vector, with digits added until it is certain.
+    """``round(scale * r * g / ||g||)``, r Gamma(n) and g a normal vector, digits being added until it is certain.
 
     A Gamma(n) number is the sum of n exponential ones; g / ||g|| is uniform on the sphere.
     """
