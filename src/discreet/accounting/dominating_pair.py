@@ -76,8 +76,8 @@ def best_split(one: Bound, two: Bound, log_alpha: float, reach: float, rounds: i
     for a, b in ((one, two), (two, one)):
         low, high = min(-reach, log_alpha - reach), max(reach, log_alpha + reach)
         for _ in range(rounds):
-            s = np.linspace(low, high, 129)
-            right = a(s) + np.exp(np.minimum(s, 700.0)) * b(np.asarray(log_alpha - s, dtype=np.float64))
+            s: Array = low + (high - low) / 128 * np.arange(129.0)
+            right = a(s) + np.exp(np.minimum(s, 700.0)) * b(log_alpha - s)
             i, step = int(np.argmin(right)), (high - low) / 128
             best, low, high = min(best, float(right[i])), s[i] - 2 * step, s[i] + 2 * step
     return best
@@ -107,7 +107,7 @@ def discretise(bound: Bound, step: float, low: float, high: float, spacing: floa
     """
     stride = max(1, math.floor(spacing / step))
     k = stride * np.arange(math.floor(low / step / stride), math.ceil(high / step / stride) + 1)
-    values = np.minimum.accumulate(np.minimum(bound(k * step), 1.0))
+    values = np.minimum.accumulate(np.minimum(bound(np.asarray(k * step, dtype=np.float64)), 1.0))
     alpha, u = np.concatenate([[0.0], np.exp(k * step)]), np.concatenate([[1.0], values])
     vertices = _lower_hull(alpha, u)
     slopes = np.append(np.diff(u[vertices]) / np.diff(alpha[vertices]), 0.0)

@@ -58,7 +58,7 @@ def _losses(
     mu: float, kappa: float, shape: str | Curvature, apart: bool, n_classes: int
 ) -> tuple[LossBound, LossBound]:
     if shape == "softmax":
-        return softmax_directions(mu, kappa, n_classes, step=0.02)
+        return softmax_directions(mu, kappa, n_classes, step=0.005)
     return directions(mu, kappa, _shape(shape, apart))
 
 

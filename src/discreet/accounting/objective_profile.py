@@ -35,10 +35,6 @@ class LossBound(Protocol):
         """Logarithm of an upper bound of E exp(power * loss) over losses above `log_alpha`."""
 
 
-def _survival(z: Array) -> Array:
-    return np.asarray(ndtr(-z))
-
-
 class LineEnvelope:
     """The law of ``max_i (slopes[i] Z + intercepts[i])``, Z standard normal or its absolute value.
 
@@ -69,13 +65,21 @@ class LineEnvelope:
         self.slopes, self.intercepts = c, a
         self._from = np.concatenate([[start], breaks])
         self._to = np.concatenate([breaks, [math.inf]])
-        pieces = _tilted_mass(c, a, self._from, self._to)
+        pieces = self._tilted(c, a, self._from, self._to)
         self._q = np.concatenate([np.cumsum(pieces[::-1])[::-1], [0.0]])  # E exp(-loss) over piece k and later
         self._break_losses = c[1:] * breaks + a[1:]
 
     @property
     def _sides(self) -> float:
         return 2.0 if self.two_sided else 1.0
+
+    def _above(self, z: Array) -> Array:
+        """P(Z > z)."""
+        return np.asarray(self._sides * ndtr(-z))
+
+    def _tilted(self, c: Array, a: Array, lo: Array, hi: Array) -> Array:
+        """``E exp(-(c Z + a))`` over lo < Z < hi, element by element."""
+        return self._sides * tilted_mass(c, a, lo, hi)
 
     def crossing(self, log_alpha: Array) -> tuple[Array, NDArray[np.intp]]:
         """The smallest Z whose loss reaches each value, and the line on which it lies."""
@@ -89,9 +93,9 @@ class LineEnvelope:
         """Upper bounds of E (1 - alpha exp(-loss))_+; see :class:`LossBound`."""
         la = np.atleast_1d(np.asarray(log_alpha, dtype=float))
         z, k = self.crossing(la)
-        above = self._sides * _survival(z)
-        part = _tilted_mass(self._c[k], self._a[k] - la, z, self._to[k])
-        lower = self._sides * (part + np.exp(np.minimum(la, 700.0)) * self._q[k + 1])
+        above = self._above(z)
+        part = self._tilted(self._c[k], self._a[k] - la, z, self._to[k])
+        lower = part + np.exp(np.minimum(la, 700.0)) * self._q[k + 1]
         exact = np.where(np.isneginf(la), 1.0, above - lower)
         return np.asarray(np.clip(exact + SLACK * above, 0.0, 1.0))
 
@@ -108,8 +112,8 @@ class LineEnvelope:
         return float(np.logaddexp.reduce(terms) + math.log(self._sides) + 1e-11)
 
 
-def _tilted_mass(c: Array, a: Array, lo: Array, hi: Array) -> Array:
-    """``E exp(-(c Z + a))`` over lo < Z < hi, element by element."""
+def tilted_mass(c: Array, a: Array, lo: Array, hi: Array) -> Array:
+    """``E exp(-(c Z + a))`` over lo < Z < hi for a standard normal Z, element by element."""
     exponent = c * c / 2 - a
     with np.errstate(over="ignore", invalid="ignore"):
         first, last = exponent + log_ndtr(-(lo + c)), exponent + log_ndtr(-(hi + c))

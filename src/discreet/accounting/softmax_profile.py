@@ -8,12 +8,13 @@ standard normal variable.  Given the maximum M of K - 1 normals, W is normal wit
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import log_ndtr
+from scipy.special import log_ndtr, ndtr
 
-from discreet.accounting.objective_profile import LineEnvelope, at_nodes, nodes_for
+from discreet.accounting.objective_profile import LineEnvelope, at_nodes, nodes_for, tilted_mass
 
 __all__ = ["SoftmaxEnvelope", "softmax_directions"]
 
@@ -52,10 +53,10 @@ def _maximum_cells(n_others: int, step: float) -> tuple[Array, Array, float]:
     return ends, np.maximum(np.where(log_cdf > -0.5, upper, lower), 0.0), float(survival[-1])
 
 
-class SoftmaxEnvelope:
-    """The law of ``max_i (slopes[i] W + intercepts[i])``: a mixture of line envelopes, one per cell of M.
+class SoftmaxEnvelope(LineEnvelope):
+    """The law of ``max_i (slopes[i] W + intercepts[i])``.
 
-    Given M = m, W is normal around m, so the loss is an envelope with intercepts moved up by ``slopes * m``.
+    Given M = m, W is normal around m: every normal probability becomes a weighted sum over the cells of M.
 
     Examples
     --------
@@ -63,27 +64,39 @@ class SoftmaxEnvelope:
     >>> two = SoftmaxEnvelope(np.array([0.0, 0.5]), np.array([0.0, 0.25]), n_classes=2)
     >>> one = LineEnvelope(np.array([0.0, 0.5 * 2**0.5]), np.array([0.0, 0.25]), two_sided=False)
     >>> at = np.array([1.0])
-    >>> 1.0 < float(two.hockey_stick(at)[0] / one.hockey_stick(at)[0]) < 1.02
+    >>> 0.99 < float(two.hockey_stick(at)[0] / one.hockey_stick(at)[0]) < 1.02
     True
     """
 
     def __init__(self, slopes: Array, intercepts: Array, *, n_classes: int, step: float = 0.01) -> None:
-        ends, mass, rest = _maximum_cells(n_classes - 1, step)
-        self._weights, self._rest = mass, rest
-        whole = LineEnvelope(slopes, intercepts, two_sided=False)
-        c, a = whole.slopes, whole.intercepts  # a shift changes where pieces start, never which lines matter
-        self._parts = [LineEnvelope(c, a + c * m, two_sided=False) for m in ends]
+        self._ends, self._weights, self._rest = _maximum_cells(n_classes - 1, step)
+        super().__init__(slopes, intercepts, two_sided=False)
         # W is the largest of K - 1 variables sqrt(2) Z, so a nonnegative increasing function of it is below the sum
-        self._single, self._others = LineEnvelope(c * math.sqrt(2.0), a, two_sided=False), n_classes - 1
+        self._others = n_classes - 1
+        self._single = LineEnvelope(self.slopes * math.sqrt(2.0), self.intercepts, two_sided=False)
+
+    def _above(self, z: Array) -> Array:
+        return self._mixed(lambda m, i: ndtr(m - z[i]), z.size)
+
+    def _tilted(self, c: Array, a: Array, lo: Array, hi: Array) -> Array:
+        def part(m: Array, i: slice) -> Array:
+            return tilted_mass(c[i], a[i] + c[i] * m, lo[i] - m, hi[i] - m)
+
+        return self._mixed(part, c.size)
+
+    def _mixed(self, part: Callable[[Array, slice], Array], size: int) -> Array:
+        """The weighted sum over cells of M, some entries at a time."""
+        out, m = np.empty(size), self._ends[:, None]
+        for start in range(0, size, 512):
+            i = slice(start, min(start + 512, size))
+            out[i] = self._weights @ part(m, i)
+        return out
 
     def hockey_stick(self, log_alpha: Array) -> Array:
         """See :class:`~discreet.accounting.objective_profile.LossBound`."""
         la = np.atleast_1d(np.asarray(log_alpha, dtype=float))
-        total = np.full(la.shape, self._rest)
-        for weight, part in zip(self._weights, self._parts, strict=True):
-            total += weight * part.hockey_stick(la)
-        union = self._others * self._single.hockey_stick(la)
-        return np.asarray(np.clip(np.minimum(total, union) * (1 + 1e-12), 0.0, 1.0))
+        mixed = super().hockey_stick(la) + self._rest
+        return np.asarray(np.minimum(np.minimum(mixed, self._others * self._single.hockey_stick(la)), 1.0))
 
     def log_moment_above(self, power: float, log_alpha: float) -> float:
         """See :class:`~discreet.accounting.objective_profile.LossBound`."""
