@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from discreet.privacy import Bounded, Contribution, Neighbours, PrivacyError
 from discreet.curator.clip import Clip, Residuals, SupportsMargins
 from discreet.curator.grid import WEIGHT_STEPS, Grid, power_of_two
 from discreet.curator.rows import Rows
+from discreet.privacy import Bounded, Contribution, Neighbours, PrivacyError
 
 __all__ = ["CuratorCore", "Tile", "slopes_of"]
 
@@ -76,7 +76,13 @@ class CuratorCore(ABC):
     """Storage, grids and exact sums; :class:`Curator` adds the statistics on top."""
 
     def __init__(
-        self, grid: Grid, neighbors: Neighbours | str, *, n_threads: int = 1, private_n: bool = False
+        self,
+        grid: Grid,
+        neighbors: Neighbours | str,
+        *,
+        n_threads: int = 1,
+        private_n: bool = False,
+        rate: float = 1.0,
     ) -> None:
         if n_threads < 1:
             raise ValueError(f"n_threads={n_threads!r} must be at least 1")
@@ -84,6 +90,7 @@ class CuratorCore(ABC):
         self.neighbors = Neighbours.of(neighbors)
         self.n_threads = n_threads
         self._private_n = private_n or not self.neighbors.public_n
+        self._rate = rate
 
     @abstractmethod
     def _segments(self) -> Iterator[Rows]:
@@ -153,11 +160,13 @@ class CuratorCore(ABC):
         return sum((t.finish() for t in totals[1:]), totals[0].finish())
 
     def _sealed(self, value: NDArray[np.int64], contribution: Contribution, unit: Fraction, **more: Any) -> Bounded:
-        return Bounded(value, contribution, unit, self.neighbors, **more)
+        return Bounded(value, contribution, unit, self.neighbors, rate=self._rate, **more)
 
     # -- model weights ------------------------------------------------------------------------------------------
 
-    def _on_grid(self, weights: ArrayLike, outputs: int, head_room: int = 0) -> tuple[Floats, Fraction]:
+    def _on_grid(
+        self, weights: ArrayLike, outputs: int, head_room: int = 0, least: float = 2.0**-60
+    ) -> tuple[Floats, Fraction]:
         """Weights as whole numbers ``(n_weights,)`` or ``(n_weights, outputs)``, and what one of them is worth.
 
         The grid is a power of two chosen from the (public) weights so that every margin, and every part of the sum
@@ -170,7 +179,7 @@ class CuratorCore(ABC):
         if not np.isfinite(theta).all():
             raise ValueError("weights must be finite")
         largest = float(np.abs(theta).max(initial=0.0))
-        norm = float(largest * np.linalg.norm(theta / largest)) if largest > 2.0**-60 else 2.0**-60
+        norm = max(float(largest * np.linalg.norm(theta / largest)) if largest > 0 else 0.0, least)
         unit = power_of_two(norm) * power_of_two(self.grid.l2) / 2 ** (50 - head_room)
         whole = np.rint(theta / float(unit))
         return np.ascontiguousarray(whole.T) if outputs > 1 else whole, unit
@@ -251,7 +260,7 @@ class CuratorCore(ABC):
         ...     def derivative(self, margin, y):
         ...         return margin - y
         >>> curator = make_curator(np.eye(3), np.ones(3), bounds=RowBounds(l2=1))
-        >>> g = curator.gradient(Squared(), np.zeros(3), Clip("l2", 0.5))
+        >>> g = curator.gradient(Squared(), np.zeros(3), Clip(0.5))
         >>> float(g.sensitivity("l2") * g.unit)
         0.5
         """
@@ -272,9 +281,7 @@ class CuratorCore(ABC):
         flat = np.ascontiguousarray(value.T).reshape(-1)
         return self._sealed(flat, plan.contribution, plan.gradient_unit)
 
-    def _residuals(
-        self, loss: SupportsMargins, plan: Residuals, rows: Rows, a: int, b: int, margins: Floats
-    ) -> Floats:
+    def _residuals(self, loss: SupportsMargins, plan: Residuals, rows: Rows, a: int, b: int, margins: Floats) -> Floats:
         d = slopes_of(loss.derivative, margins, self._targets(rows, a, b), rows.tile_rows)
         w = self._weight(rows, a, b)
         if w is not None:

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import kernels
-from discreet.privacy import Contribution, isqrt_up
 from discreet.curator.grid import Grid, power_of_two
+from discreet.privacy import Contribution, isqrt_up
 
 __all__ = ["Clip", "Residuals", "SupportsMargins"]
 
@@ -54,11 +54,11 @@ class Clip:
 
     Parameters
     ----------
+    bound : float, or one per coordinate for ``norm="per_coordinate"``
+        The bound, in real units.
     norm : {"l2", "linf", "l1", "per_coordinate", "slope"}
         Which norm of the row's gradient is bounded; ``"slope"`` bounds ``w * derivative`` alone, which keeps a
         convex loss convex (the squared loss becomes Huber's).
-    bound : float, or one per coordinate for ``norm="per_coordinate"``
-        The bound, in real units.
     mode : {"scale", "drop"}
         Shrink a row's gradient to the bound, or leave out what is beyond it.
 
@@ -69,12 +69,12 @@ class Clip:
 
     Examples
     --------
-    >>> Clip("l1", 1.5).mode
+    >>> Clip(1.5, norm="l1").mode
     'scale'
     """
 
+    bound: Any
     norm: Norm = "l2"
-    bound: Any = 1.0
     mode: Literal["scale", "drop"] = "scale"
 
     def __post_init__(self) -> None:
@@ -117,19 +117,26 @@ class Residuals:
             steepest = min(steepest, clip.largest)
         bounding = clip is not None and clip.norm != "slope"
         if not bounding and not math.isfinite(steepest):
-            raise ValueError("this loss has no bound on its derivative, so a row's gradient has none: give clip=Clip(...)")
+            raise ValueError(
+                "this loss has no bound on its derivative, so a row's gradient has none: give a Clip"
+            )
         if clip is not None and clip.norm == "per_coordinate":
             self._check_coordinates(clip)
         # a residual of `scale` takes RESIDUAL_BITS bits: the steepest, or what a full-sized row may have when clipped
-        row = float((grid.linf if clip is not None and clip.norm in ("linf", "per_coordinate") else grid.l2) * grid.unit)
+        row = float(
+            (grid.linf if clip is not None and clip.norm in ("linf", "per_coordinate") else grid.l2) * grid.unit
+        )
         scale = min(steepest, clip.largest / row) if clip is not None and bounding else steepest
         self.unit: Fraction = power_of_two(scale) / 2**RESIDUAL_BITS
         limit = Fraction(steepest) / self.unit if math.isfinite(steepest) else None
         self.cap: int | None = self._units(clip.largest) if clip is not None and bounding else None
         most = 2**26 if self.outputs > 1 else 2**40  # what the whole-number clipping of several outputs can hold
         if clip is not None and clip.norm == "slope":
-            self._steepest = float(int(Fraction(float(loss.lipschitz) * grid.bounds.weight) / self.unit)) if (
-                math.isfinite(loss.lipschitz)) else 2.0**40
+            self._steepest = (
+                float(int(Fraction(float(loss.lipschitz) * grid.bounds.weight) / self.unit))
+                if (math.isfinite(loss.lipschitz))
+                else 2.0**40
+            )
         else:
             self._steepest = float(int(limit)) if limit is not None else 2.0**40
         self.limit: int = min(int(limit) if limit is not None else most, most if self.cap is None else self.cap, most)
@@ -140,7 +147,9 @@ class Residuals:
         if self.outputs > 1:
             raise ValueError("per_coordinate clipping is for losses of one output; use an l2 or slope clip")
         if size not in (1, self.grid.n_weights):
-            raise ValueError(f"{size} per-coordinate bounds for {self.grid.n_weights} weights; give one, or one for each")
+            raise ValueError(
+                f"{size} per-coordinate bounds for {self.grid.n_weights} weights; give one, or one each"
+            )
 
     def _units(self, bound: float) -> int:
         return int(Fraction(float(bound)) / (self.unit * self.grid.unit))
@@ -168,7 +177,7 @@ class Residuals:
             known["l1"] = min(known["l1"], sum(caps))
         elif self.cap is not None and self.clip is not None:
             known[self.clip.norm] = min(known[self.clip.norm], self.cap)
-        return Contribution(**known).complete(max(size, 1))
+        return Contribution(l1=known["l1"], l2=known["l2"], linf=known["linf"]).complete(max(size, 1))
 
     def coordinate(self, j: int) -> Contribution:
         """What one row contributes to coordinate `j` alone."""

@@ -164,9 +164,7 @@ def _conjugate_gradients(objective: Objective, margins: Floats, gradient: Floats
     return x
 
 
-def _model_minimiser(
-    objective: Objective, theta: Floats, gradient: Floats, hessian: Floats, composite: Any
-) -> Floats:
+def _model_minimiser(objective: Objective, theta: Floats, gradient: Floats, hessian: Floats, composite: Any) -> Floats:
     """The minimiser of the quadratic model plus the composite term, by accelerated steps that touch no row."""
     m = float(np.linalg.eigvalsh(hessian)[-1]) * (1 + 1e-9)
     q = math.sqrt(min(objective.quadratic.weakest / m, 1.0))

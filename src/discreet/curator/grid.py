@@ -80,10 +80,11 @@ class RowBounds:
 
     Examples
     --------
-    >>> RowBounds(l2=1, intercept=0.5).grid(3).l2 ** 2 >= 2 ** 32 / 2
-    True
-    >>> RowBounds(low=0, high=10).grid(2).contribution.l2
-    46341
+    >>> grid = RowBounds(l2=1, intercept=0.5).grid(3)
+    >>> grid.n_weights, round(float(grid.l2 * grid.unit), 4)
+    (4, 1.118)
+    >>> float(RowBounds(low=0, high=10).grid(2).linf * grid.unit)
+    5.0
     """
 
     l2: float | None = None

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from discreet.curator.base import MAX_ROWS, CuratorCore
 from discreet.curator.clip import SupportsMargins
 from discreet.curator.descent import accelerated, newton
-from discreet.curator.grid import power_of_two
+from discreet.curator.grid import Grid, power_of_two
 from discreet.curator.objective import SLOPE_ERROR, UNIT_ROUNDOFF, Objective, Quadratic
 from discreet.privacy import Bounded, Contribution, Neighbours, Sealed, unseal
 
-__all__ = ["Minimiser"]
+__all__ = ["Minimiser", "provable_tolerance"]
 
 Floats = NDArray[np.float64]
 
@@ -32,8 +32,9 @@ class Minimiser(CuratorCore):
         tau: float | None = None,
         *,
         composite: Any = None,
+        slack: float = 0.0,
     ) -> Bounded:
-        r"""The minimiser of ``sum w f(<z, theta>, y) + theta' Lambda theta / 2 + <b, theta>``, to within ``tau / lambda``.
+        r"""The minimiser of ``sum w f(<z, theta>, y) + theta' Lambda theta / 2 + <b, theta>``, to ``tau / lambda``.
 
         Newton's method (Cholesky, or conjugate gradients when wide) runs until a certificate that accounts for every
         rounding error proves ``|gradient| <= tau``; should that fail, accelerated gradient steps take over, whose
@@ -49,6 +50,9 @@ class Minimiser(CuratorCore):
             The perturbation ``b``, sealed (``Gaussian.sealed_noise``).
         tau : float, optional
             The public tolerance on the gradient's norm; default: :meth:`tolerance`.
+        slack : float, default=0
+            How far (in norm) `linear_term` can be from the ideal perturbation that its proof speaks of: it counts as
+            part of the tolerance.
         composite : Penalty, optional
             A convex set (``L1Ball``...) or a penalty (``L1``...) to add, by its ``prox``.
 
@@ -91,7 +95,7 @@ class Minimiser(CuratorCore):
         unit = power_of_two(tau / (16 * quadratic.weakest * math.sqrt(size + 1)))
         theta = _solve(Objective(self, loss, quadratic, linear), tau, composite)
         whole = np.rint(np.clip(theta / float(unit), -(2.0**62), 2.0**62)).astype(np.int64)
-        bound = self._stability(loss, quadratic, tau, unit, size, perturbed=linear_term is not None)
+        bound = self._stability(loss, quadratic, tau + slack, unit, size, perturbed=linear_term is not None)
         return self._sealed(whole, bound, unit)
 
     def _stability(
@@ -125,20 +129,31 @@ class Minimiser(CuratorCore):
         >>> curator.tolerance(LogisticLoss(), 1.0) < 1e-6
         True
         """
-        size = self.n_weights * int(loss.n_outputs)
-        quadratic = Quadratic.of(penalty, size)
         n = n_rows if n_rows is not None else MAX_ROWS if self._private_n else self._count()
-        row = float(self.grid.l2 * self.grid.unit)
-        steepest = float(loss.lipschitz) if math.isfinite(loss.lipschitz) else self._steepest_near()
-        reach = 2 * n * self.bounds.weight * steepest * row
-        smooth = n * self.bounds.weight * float(loss.smoothness) * row**2 + quadratic.strongest
-        error = 2 * (SLOPE_ERROR + 16 * UNIT_ROUNDOFF) * reach + 2.0**-46 * max(steepest, 1.0) * row
-        return max(16 * error * math.sqrt(smooth / quadratic.weakest), 1e-9 * min(steepest * row, 1.0))
+        return provable_tolerance(self.grid, loss, penalty, n)
 
-    def _steepest_near(self) -> float:
-        """The slope that a loss without a bound on it is taken to have: the width of the targets' public range."""
-        y = self.bounds.y
-        return 2.0 if y is None else 2.0 * max(abs(y[0]), abs(y[1]))
+
+def provable_tolerance(grid: Grid, loss: SupportsMargins, penalty: Any, n_rows: int) -> float:
+    """The smallest `tau` that double precision can prove for that many rows; for plans, which have no curator yet.
+
+    >>> from discreet.losses import LogisticLoss
+    >>> from discreet.curator import RowBounds
+    >>> provable_tolerance(RowBounds(l2=1).grid(4), LogisticLoss(), 1.0, 1000) < 1e-6
+    True
+    """
+    quadratic = Quadratic.of(penalty, grid.n_weights * int(loss.n_outputs))
+    row, weight = float(grid.l2 * grid.unit), grid.bounds.weight
+    steepest = float(loss.lipschitz) if math.isfinite(loss.lipschitz) else _steepest_near(grid)
+    reach = 2 * n_rows * weight * steepest * row
+    smooth = n_rows * weight * float(loss.smoothness) * row**2 + quadratic.strongest
+    error = 2 * (SLOPE_ERROR + 16 * UNIT_ROUNDOFF) * reach + 2.0**-46 * max(steepest, 1.0) * row
+    return max(16 * error * math.sqrt(smooth / quadratic.weakest), 1e-9 * min(steepest * row, 1.0))
+
+
+def _steepest_near(grid: Grid) -> float:
+    """The slope that a loss without a bound on it is taken to have: the width of the targets' public range."""
+    y = grid.bounds.y
+    return 2.0 if y is None else 2.0 * max(abs(y[0]), abs(y[1]))
 
 
 def _solve(objective: Objective, tau: float, composite: Any) -> Floats:

@@ -1,4 +1,4 @@
-"""The perturbed objective on gridded rows, evaluated in floats for the minimiser, and in whole numbers for its certificate."""
+"""The perturbed objective on gridded rows: in floats for the minimiser, in whole numbers for its certificate."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from discreet.curator.base import CuratorCore
     from discreet.curator.clip import SupportsMargins
 
-__all__ = ["Objective", "Quadratic", "SLOPE_ERROR", "UNIT_ROUNDOFF"]
+__all__ = ["SLOPE_ERROR", "UNIT_ROUNDOFF", "Objective", "Quadratic"]
 
 Floats = NDArray[np.float64]
 
@@ -37,7 +37,7 @@ class Quadratic:
     """
 
     diagonal: Floats | None
-    matrix: Floats | None
+    matrix: Any  # used where there is no diagonal
     weakest: float  # no eigenvalue is below
     strongest: float  # no eigenvalue is above
 
@@ -72,14 +72,14 @@ class Quadratic:
 
     def times(self, theta: Floats) -> Floats:
         """``Lambda theta``."""
-        return np.asarray(self.diagonal * theta if self.matrix is None else self.matrix @ theta)
+        return np.asarray(self.diagonal * theta if self.diagonal is not None else self.matrix @ theta)
 
     def add_to(self, hessian: Floats) -> None:
         """Add Lambda to a matrix in place."""
-        if self.matrix is not None:
-            hessian += self.matrix
-        else:
+        if self.diagonal is not None:
             hessian[np.diag_indices_from(hessian)] += self.diagonal
+        elif self.matrix is not None:
+            hessian += self.matrix
 
 
 class Objective:
@@ -88,9 +88,7 @@ class Objective:
     Margins of all rows are kept beside `theta`, so that a line search never goes back to the rows.
     """
 
-    def __init__(
-        self, curator: CuratorCore, loss: SupportsMargins, quadratic: Quadratic, linear: Floats
-    ) -> None:
+    def __init__(self, curator: CuratorCore, loss: SupportsMargins, quadratic: Quadratic, linear: Floats) -> None:
         self.curator, self.loss, self.quadratic, self.linear = curator, loss, quadratic, linear
         self.outputs = int(loss.n_outputs)
         self.size = curator.n_weights * self.outputs
@@ -240,7 +238,7 @@ class Objective:
 def _two_part_back(rows: Rows, a: int, b: int, d: Floats, linf: int) -> tuple[Floats, float]:
     """``rows[a:b].T @ d`` with `d` as two whole-number parts, and how much of an entry of `d` they leave over."""
     largest = float(np.abs(d).max(initial=0.0))
-    out_shape = (rows.p,) + d.shape[1:]
+    out_shape = (rows.p, *d.shape[1:])
     if largest == 0.0 or not math.isfinite(largest):
         return np.zeros(out_shape), 0.0 if largest == 0.0 else math.inf
     bits = 52 - math.ceil(math.log2(max((b - a) * linf, 1)))

@@ -15,7 +15,7 @@ from discreet import kernels
 from discreet.curator.grid import TARGET_BITS, WEIGHT_STEPS, Grid, power_of_two
 from discreet.curator.tables import Block
 
-__all__ = ["DenseRows", "Rows", "SparseRows", "to_grid"]
+__all__ = ["DenseRows", "Rows", "SparseRows", "fill_dense", "standardise", "to_grid"]
 
 Floats = NDArray[np.float64]
 
@@ -79,7 +79,7 @@ class Rows(ABC):
         """All rows times a whole-number matrix, dense."""
 
     def _side(self, index: NDArray[np.int64]) -> tuple[Floats | None, Floats | None]:
-        return (None if self.y is None else self.y[index], None if self.w is None else self.w[index])
+        return None if self.y is None else self.y[index], None if self.w is None else self.w[index]
 
 
 class DenseRows(Rows):
@@ -182,7 +182,7 @@ class SparseRows(Rows):
 
 def dense_tile(p: int) -> int:
     """Rows per tile: about half a megabyte, from the public column count alone."""
-    return 2 ** max(6, min(13, math.floor(math.log2(2**16 / max(p, 1)))))
+    return 1 << max(6, min(13, math.floor(math.log2(2**16 / max(p, 1)))))
 
 
 def _targets(y: Floats | None, grid: Grid) -> Floats | None:
@@ -209,7 +209,7 @@ def _kernel_bounds(grid: Grid) -> tuple[float, Floats, float, float, float]:
     return grid.factor, grid.caps, grid.row_linf, grid.row_l1, grid.row_l2
 
 
-def _standardise(x: NDArray[Any], grid: Grid) -> Floats:
+def standardise(x: NDArray[Any], grid: Grid) -> Floats:
     """``(clip(x, low, high) - centre) / scale`` for one tile; single operations, so entry by entry."""
     b = grid.bounds
     z = np.array(x, dtype=np.float64, order="C")
@@ -230,12 +230,17 @@ def to_grid(block: Block, grid: Grid) -> Rows:
     return _sparse_to_grid(block.X, grid, y, w) if block.sparse else _dense_to_grid(block.X, grid, y, w)
 
 
+def fill_dense(x: NDArray[Any], grid: Grid, out: Floats) -> None:
+    """Standardise real rows, put them on the grid and clip them, into `out`."""
+    factor, caps, linf, l1, l2 = _kernel_bounds(grid)
+    kernels.dense_to_grid(standardise(x, grid), factor, caps, linf, l1, l2, float(grid.constant), out)
+
+
 def _dense_to_grid(X: NDArray[Any], grid: Grid, y: Floats | None, w: Floats | None) -> DenseRows:
     n, step = X.shape[0], dense_tile(grid.n_weights)
     K = np.empty((n, grid.n_weights))
     for a in range(0, n, step):
-        b = min(a + step, n)
-        kernels.dense_to_grid(_standardise(X[a:b], grid), *_kernel_bounds(grid), float(grid.constant), K[a:b])
+        fill_dense(X[a : a + step], grid, K[a : a + step])
     return DenseRows(K, y, w)
 
 

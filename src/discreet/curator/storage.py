@@ -1,75 +1,91 @@
-"""Where a curator's rows live: in memory (dense or CSR), in chunks read one at a time, or in a view of another curator."""
+"""Where a curator's rows live: in memory (dense or CSR), or in pieces that are made when they are needed."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
-from discreet.privacy import Neighbours
-from discreet.curator.base import MAX_ROWS
+from discreet.curator.base import MAX_ROWS, CuratorCore
 from discreet.curator.curator import Curator
 from discreet.curator.grid import Grid, RowBounds
 from discreet.curator.rows import DenseRows, Rows, SparseRows, to_grid
-from discreet.curator.tables import Table, open_table
+from discreet.curator.tables import Block, Table, open_table
+from discreet.privacy import Neighbours
 
-__all__ = ["ChunkedCurator", "DenseCurator", "SparseCurator", "make_curator"]
+__all__ = ["ChunkedCurator", "DenseCurator", "MappedCurator", "SparseCurator", "ViewCurator", "make_curator"]
 
 CACHE_BYTES = 2**30
 
 
-def _few_enough(n: int) -> None:
-    if n > MAX_ROWS:
-        raise ValueError(f"there are more than {MAX_ROWS} rows, the public limit of one curator: use disjoint parts")
+class ViewCurator(Curator):
+    """Rows on the grid, held in memory: a whole table, a random batch or a part."""
 
-
-class _MemoryCurator(Curator):
-    def __init__(self, rows: Rows, grid: Grid, neighbors: Neighbours | str, *, n_threads: int = 1) -> None:
-        super().__init__(grid, neighbors, n_threads=n_threads)
-        _few_enough(rows.n)
-        self._rows = rows
+    def __init__(
+        self,
+        pieces: Sequence[Rows],
+        grid: Grid,
+        neighbors: Neighbours | str,
+        *,
+        n_threads: int = 1,
+        private_n: bool = False,
+        rate: float = 1.0,
+    ) -> None:
+        super().__init__(grid, neighbors, n_threads=n_threads, private_n=private_n, rate=rate)
+        self._pieces = list(pieces)
+        _few_enough(self._count())
 
     def _segments(self) -> Iterator[Rows]:
-        yield self._rows
+        yield from self._pieces
 
     def _count(self) -> int:
-        return self._rows.n
+        return sum(rows.n for rows in self._pieces)
 
 
-class DenseCurator(_MemoryCurator):
-    """Rows of a dense matrix in memory; made by :func:`make_curator`."""
+class DenseCurator(ViewCurator):
+    """Rows of a dense matrix in memory; made by :func:`make_curator`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> type(make_curator(np.eye(2), bounds=RowBounds(l2=1))).__name__
+    'DenseCurator'
+    """
 
 
-class SparseCurator(_MemoryCurator):
-    """Rows of a CSR matrix in memory; made by :func:`make_curator`."""
+class SparseCurator(ViewCurator):
+    """Rows of a sparse matrix in memory, as CSR; made by :func:`make_curator`.
+
+    Examples
+    --------
+    >>> import scipy.sparse as sp
+    >>> type(make_curator(sp.eye_array(2, format="csc"), bounds=RowBounds(l2=1))).__name__
+    'SparseCurator'
+    """
 
 
-class ChunkedCurator(Curator):
-    """Rows in blocks, put on the grid as they are read; kept in memory while they fit in a gigabyte."""
+class LazyCurator(Curator):
+    """Rows made piece by piece when they are needed, and kept while they fit in a gigabyte."""
 
-    def __init__(self, table: Table, grid: Grid, neighbors: Neighbours | str, *, n_threads: int = 1) -> None:
-        super().__init__(grid, neighbors, n_threads=n_threads)
-        self._table = table
+    def __init__(self, makers: Sequence[Callable[[], Rows]], grid: Grid, neighbors: Neighbours, **more: Any) -> None:
+        super().__init__(grid, neighbors, **more)
+        self._makers = makers
         self._kept: dict[int, Rows] = {}
         self._bytes = 0
         self._n: int | None = None
 
     def _segments(self) -> Iterator[Rows]:
-        if self._n is not None and self._complete:
-            yield from (self._kept[i] for i in range(len(self._kept)))
-            return
-        n, i = 0, -1
-        for i, block in enumerate(self._table.blocks()):
-            rows = self._kept[i] if i in self._kept else to_grid(block, self.grid)
+        n = 0
+        for i, make in enumerate(self._makers):
+            rows = self._kept[i] if i in self._kept else make()
             if i not in self._kept and self._bytes + _size(rows) <= CACHE_BYTES:
                 self._kept[i] = rows
                 self._bytes += _size(rows)
             n += rows.n
+            _few_enough(n)
             yield rows
-        _few_enough(n)
-        self._n, self._complete = n, len(self._kept) == i + 1
-
-    _complete = False
+        self._n = n
 
     def _count(self) -> int:
         if self._n is None:
@@ -77,6 +93,58 @@ class ChunkedCurator(Curator):
                 pass
         assert self._n is not None
         return self._n
+
+
+class ChunkedCurator(LazyCurator):
+    """Rows in blocks (a sequence, or Parquet row groups), put on the grid as they are read.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> make_curator([(np.eye(2), np.ones(2)), (np.eye(2), np.ones(2))], bounds=RowBounds(l2=1)).n_rows
+    4
+    """
+
+    def __init__(self, table: Table, grid: Grid, neighbors: Neighbours | str, *, n_threads: int = 1) -> None:
+        makers = [partial(_loaded, piece, grid) for piece in table.pieces()]
+        super().__init__(makers, grid, Neighbours.of(neighbors), n_threads=n_threads)
+
+
+class MappedCurator(LazyCurator):
+    """Another curator's rows after a public linear map."""
+
+    def __init__(self, parent: CuratorCore, change: Callable[[Rows], Rows], grid: Grid) -> None:
+        super().__init__(
+            [], grid, parent.neighbors, n_threads=parent.n_threads, private_n=parent._private_n, rate=parent._rate
+        )
+        self._parent, self._change = parent, change
+
+    def _segments(self) -> Iterator[Rows]:
+        n = 0
+        complete = self._n is not None and len(self._kept) == self._pieces
+        for i, rows in enumerate(self._kept.values() if complete else self._parent._segments()):
+            if complete:
+                yield rows
+                continue
+            out = self._kept[i] if i in self._kept else self._change(rows)
+            if i not in self._kept and self._bytes + _size(out) <= CACHE_BYTES:
+                self._kept[i] = out
+                self._bytes += _size(out)
+            n += out.n
+            self._pieces = i + 1
+            yield out
+        self._n = self._n if complete else n
+
+    _pieces = -1
+
+
+def _loaded(piece: Callable[[], Block], grid: Grid) -> Rows:
+    return to_grid(piece(), grid)
+
+
+def _few_enough(n: int) -> None:
+    if n > MAX_ROWS:
+        raise ValueError(f"there are more than {MAX_ROWS} rows, the public limit of one curator: use disjoint parts")
 
 
 def _size(rows: Rows) -> int:
@@ -125,8 +193,7 @@ def make_curator(
     >>> make_curator(np.eye(3), bounds=RowBounds(l2=1, intercept=1))
     <DenseCurator: 3 features, neighbors='zero_out', rows withheld>
     """
-    table = open_table(X, y, sample_weight)
-    return curator_of(table, bounds, neighbors, n_threads)
+    return curator_of(open_table(X, y, sample_weight), bounds, neighbors, n_threads)
 
 
 def curator_of(table: Table, bounds: RowBounds, neighbors: Neighbours | str, n_threads: int) -> Curator:
@@ -134,24 +201,8 @@ def curator_of(table: Table, bounds: RowBounds, neighbors: Neighbours | str, n_t
     if not table.weighted and bounds.weight != 1.0:
         bounds = replace(bounds, weight=1.0)  # without sample weights every weight is one, and so is their cap
     grid = Grid(bounds, table.n_features)
-    if table.resident:
-        rows = to_grid(next(table.blocks()), grid)
-        kind = DenseCurator if isinstance(rows, DenseRows) else SparseCurator
-        return kind(rows, grid, neighbors, n_threads=n_threads)
-    return ChunkedCurator(table, grid, neighbors, n_threads=n_threads)
-
-
-class ViewCurator(Curator):
-    """Some rows of another curator: a random batch or a part."""
-
-    def __init__(
-        self, pieces: Sequence[Rows], grid: Grid, neighbors: Neighbours, *, n_threads: int, private_n: bool
-    ) -> None:
-        super().__init__(grid, neighbors, n_threads=n_threads, private_n=private_n)
-        self._pieces = pieces
-
-    def _segments(self) -> Iterator[Rows]:
-        yield from self._pieces
-
-    def _count(self) -> int:
-        return sum(rows.n for rows in self._pieces)
+    if not table.resident:
+        return ChunkedCurator(table, grid, neighbors, n_threads=n_threads)
+    rows = to_grid(table.pieces()[0](), grid)
+    kind = DenseCurator if isinstance(rows, DenseRows) else SparseCurator
+    return kind([rows], grid, neighbors, n_threads=n_threads)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -43,8 +44,8 @@ class Table(ABC):
     weighted: bool
 
     @abstractmethod
-    def blocks(self) -> Iterator[Block]:
-        """The rows in order, checked."""
+    def pieces(self) -> Sequence[Callable[[], Block]]:
+        """The rows in order, in pieces that are read and checked when called."""
 
     @property
     def resident(self) -> bool:
@@ -91,7 +92,8 @@ def _column(value: Any, n: int, what: str) -> Floats | None:
 def make_block(X: Any, y: Any, weight: Any) -> Block:
     """Check raw rows and bring them to one of two forms: a numpy matrix, or canonical CSR."""
     if sp.issparse(X):
-        rows = sp.csr_array(X)
+        source: Any = X
+        rows = sp.csr_array(source)
         if rows.dtype != np.float64:
             rows = rows.astype(np.float64)
         if not (rows.has_sorted_indices and rows.has_canonical_format):
@@ -119,8 +121,8 @@ class MemoryTable(Table):
         self.n_features = int(self._block.X.shape[1])
         self.weighted = weight is not None
 
-    def blocks(self) -> Iterator[Block]:
-        yield self._block
+    def pieces(self) -> Sequence[Callable[[], Block]]:
+        return [lambda: self._block]
 
     @property
     def resident(self) -> bool:
@@ -144,12 +146,14 @@ class BlockTable(Table):
         parts = item() if callable(item) else item
         return make_block(*((*parts, None, None)[:3] if isinstance(parts, tuple) else (parts, None, None)))
 
-    def blocks(self) -> Iterator[Block]:
-        for i in range(len(self._items)):
-            block = self._load(i)
-            if (int(block.X.shape[1]), block.y is None, block.weight is None) != self._shape:
-                raise ValueError("all blocks must have the same columns, and all or none of them y and sample_weight")
-            yield block
+    def _checked(self, i: int) -> Block:
+        block = self._load(i)
+        if (int(block.X.shape[1]), block.y is None, block.weight is None) != self._shape:
+            raise ValueError("all blocks must have the same columns, and all or none of them y and sample_weight")
+        return block
+
+    def pieces(self) -> Sequence[Callable[[], Block]]:
+        return [partial(self._checked, i) for i in range(len(self._items))]
 
 
 class ParquetTable(Table):
@@ -171,17 +175,17 @@ class ParquetTable(Table):
         self._y, self._weight = y, weight
         self.n_features, self.weighted = len(self._features), weight is not None
 
-    def blocks(self) -> Iterator[Block]:
-        for file in self._files:
-            for i in range(file.num_row_groups):
-                group = file.read_row_group(i)
-                columns = [_numbers(group.column(n), "X") for n in self._features]
-                X = np.column_stack(columns) if columns else np.zeros((group.num_rows, 0))
-                yield make_block(
-                    X,
-                    group.column(self._y) if self._y is not None else None,
-                    group.column(self._weight) if self._weight is not None else None,
-                )
+    def pieces(self) -> Sequence[Callable[[], Block]]:
+        return [partial(self._read, file, i) for file in self._files for i in range(file.num_row_groups)]
+
+    def _read(self, file: Any, i: int) -> Block:
+        group = file.read_row_group(i)
+        columns = [_numbers(group.column(n), "X") for n in self._features]
+        return make_block(
+            np.column_stack(columns) if columns else np.zeros((group.num_rows, 0)),
+            group.column(self._y) if self._y is not None else None,
+            group.column(self._weight) if self._weight is not None else None,
+        )
 
 
 Opener = Callable[[Any, Any, Any], Table]
@@ -205,14 +209,18 @@ def open_table(X: Any, y: Any = None, sample_weight: Any = None) -> Table:
     for matches, opener in _OPENERS:
         if matches(X):
             return opener(X, y, sample_weight)
-    raise TypeError(f"rows of type {type(X).__name__} are not understood; give an array, a sparse matrix, blocks or a path")
+    raise TypeError(
+        f"rows of type {type(X).__name__} aren't understood; give an array, a sparse matrix, blocks, a path"
+    )
 
 
 def _is_blocks(X: Any) -> bool:
     """A list of arrays, tuples or functions is a sequence of blocks; a list of lists of numbers is a matrix."""
-    return isinstance(X, (list, tuple)) and len(X) > 0 and all(
-        callable(b) or isinstance(b, tuple) and getattr(b[0], "ndim", 0) == 2 or getattr(b, "ndim", 0) == 2 for b in X
-    )
+
+    def is_block(b: Any) -> bool:
+        return callable(b) or getattr(b[0] if isinstance(b, tuple) and b else b, "ndim", 0) == 2
+
+    return isinstance(X, (list, tuple)) and len(X) > 0 and all(is_block(b) for b in X)
 
 
 def _open_blocks(X: Any, y: Any, weight: Any) -> Table:

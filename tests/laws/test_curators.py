@@ -1,0 +1,301 @@
+"""Laws of every curator: the same answer to the last bit from any storage, and no row moves it beyond its bound."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from discreet.curator import Clip, Curator, RowBounds, make_curator, make_survey
+from discreet.losses import LogisticLoss, SoftmaxLoss, SquaredLoss
+from discreet.privacy import Bounded, Neighbours, unseal
+
+P = 6
+
+# --- storages: (X, y, w) to a curator -------------------------------------------------------------------------------
+
+
+def blocks(size: int, form: Callable[[Any], Any] = np.asarray, lazy: bool = False) -> Callable[..., Any]:
+    def split(X: Any, y: Any, w: Any) -> tuple[Any, Any, Any]:
+        cuts = range(0, max(len(X), 1), size)
+        parts = [(form(X[a : a + size]), y[a : a + size], w[a : a + size]) for a in cuts]
+        return [lambda part=part: part for part in parts] if lazy else parts, None, None
+
+    return split
+
+
+def mixed(X: Any, y: Any, w: Any) -> tuple[Any, Any, Any]:
+    return (
+        [(sp.csr_array(X[:5]), y[:5], w[:5]), (X[5:6], y[5:6], w[5:6]), (sp.csc_array(X[6:]), y[6:], w[6:])],
+        None,
+        None,
+    )
+
+
+def shuffled(X: Any, y: Any, w: Any) -> tuple[Any, Any, Any]:
+    order = np.random.default_rng(5).permutation(len(X))
+    return X[order], y[order], w[order]
+
+
+def repeated_entries(X: Any, y: Any, w: Any) -> tuple[Any, Any, Any]:
+    """A sparse matrix that is not canonical: each entry as two halves, columns out of order."""
+    c = sp.coo_array(X)
+    order = np.random.default_rng(6).permutation(2 * c.nnz)
+    data, row, col = (np.concatenate(v)[order] for v in ([c.data / 2] * 2, [c.row] * 2, [c.col] * 2))
+    return sp.coo_array((data, (row, col)), shape=c.shape), y, w
+
+
+STORAGES: dict[str, Callable[..., tuple[Any, Any, Any]]] = {
+    "fortran": lambda X, y, w: (np.asfortranarray(X), y, w),
+    "strided": lambda X, y, w: (np.repeat(X, 2, axis=0)[::2], y, w),
+    "lists": lambda X, y, w: (X.tolist(), y.tolist(), w.tolist()),
+    "csr": lambda X, y, w: (sp.csr_array(X), y, w),
+    "csc": lambda X, y, w: (sp.csc_matrix(X), y, w),
+    "not canonical": repeated_entries,
+    "blocks of 1": blocks(1),
+    "blocks of 7": blocks(7),
+    "csr blocks of 64": blocks(64, sp.csr_array),
+    "lazy blocks of 1000": blocks(1000, lazy=True),
+    "mixed blocks": mixed,
+    "permuted": shuffled,
+}
+
+BOUNDS = {
+    "l2": RowBounds(l2=1.5),
+    "l2 and constant": RowBounds(l2=1.0, intercept=0.3),
+    "linf": RowBounds(linf=0.7, intercept=1.0),
+    "l1": RowBounds(l1=2.0, scale=np.arange(1.0, P + 1)),
+    "all": RowBounds(l1=3.0, l2=1.0, linf=0.5, bits=12),
+    "box": RowBounds(low=-1, high=np.arange(1.0, P + 1), centre=0, intercept=1.0),
+    "weights": RowBounds(l2=1.0, weight=1.7),
+}
+
+# --- statistics: a curator to sealed answers ------------------------------------------------------------------------
+
+THETA = np.linspace(-2, 1, P + 1)
+
+
+def model(c: Curator, k: int = 1) -> Any:
+    theta = THETA[: c.n_weights]
+    return theta if k == 1 else np.outer(np.arange(1, k + 1), theta)
+
+
+def moved(c: Curator, clip: Clip | None) -> Bounded:
+    cursor = c.cursor(LogisticLoss(), model(c))
+    for j, delta in ((0, 0.7), (2, -1.3), (0, 1e-3), (c.n_weights - 1, 4.0)):
+        cursor.move(j, delta)
+    return cursor.partial(2, clip)
+
+
+STATISTICS: dict[str, Callable[[Curator], Bounded]] = {
+    "count": lambda c: c.count(),
+    "rows": lambda c: c.sum_rows(),
+    "rows, l1 clip": lambda c: c.sum_rows(Clip(0.4, norm="l1")),
+    "logistic": lambda c: c.gradient(LogisticLoss(), model(c)),
+    "logistic, l2 clip": lambda c: c.gradient(LogisticLoss(), model(c), Clip(0.1)),
+    "logistic, drop": lambda c: c.gradient(LogisticLoss(), model(c), Clip(0.3, mode="drop")),
+    "squared, l2": lambda c: c.gradient(SquaredLoss(), model(c), Clip(0.4)),
+    "squared, l1": lambda c: c.gradient(SquaredLoss(), model(c), Clip(0.4, norm="l1")),
+    "squared, linf": lambda c: c.gradient(SquaredLoss(), model(c), Clip(0.05, norm="linf")),
+    "squared, linf drop": lambda c: c.gradient(SquaredLoss(), model(c), Clip(1.5, norm="linf", mode="drop")),
+    "squared, slope": lambda c: c.gradient(SquaredLoss(), model(c), Clip(0.3, norm="slope")),
+    "squared, coordinates": lambda c: c.gradient(
+        SquaredLoss(), model(c), Clip(np.linspace(0.1, 0.5, c.n_weights), norm="per_coordinate")
+    ),
+    "squared, coordinates drop": lambda c: c.gradient(
+        SquaredLoss(), model(c), Clip(0.3, norm="per_coordinate", mode="drop")
+    ),
+    "softmax": lambda c: c.gradient(SoftmaxLoss(3), model(c, 3)),
+    "softmax, l2": lambda c: c.gradient(SoftmaxLoss(3), model(c, 3), Clip(0.2)),
+    "softmax, l1": lambda c: c.gradient(SoftmaxLoss(3), model(c, 3), Clip(0.2, norm="l1")),
+    "softmax, linf drop": lambda c: c.gradient(SoftmaxLoss(3), model(c, 3), Clip(0.6, norm="linf", mode="drop")),
+    "objective": lambda c: c.objective(LogisticLoss(), np.outer([0.0, 1.0, -2.0], model(c)), clip=1.5),
+    "second moments": lambda c: c.second_moments(),
+    "hessian": lambda c: c.second_moments(LogisticLoss(), model(c)),
+    "partial": lambda c: moved(c, None),
+    "partial, clipped": lambda c: moved(c, Clip(0.01, norm="per_coordinate")),
+    "partial, softmax": lambda c: c.cursor(SoftmaxLoss(3), model(c, 3)).partial(c.n_weights + 1, Clip(0.3)),
+    "norms": lambda c: c.norm_histogram([0.2, 0.8, 1.1]),
+    "slopes": lambda c: c.slope_histogram(LogisticLoss(), model(c), [0.2, 0.8]),
+    "transformed": lambda c: c.transformed(np.ones((2, c.n_features)) / 3, RowBounds(l2=0.5)).gradient(
+        LogisticLoss(), np.array([1.0, -2.0])
+    ),
+    "transformed, weighed": lambda c: c.transformed(
+        np.eye(c.n_features)[::-1], RowBounds(l2=9.0, intercept=0.1), weight_norm=0.4
+    ).gradient(LogisticLoss(), THETA[: c.n_features + 1]),
+}
+
+
+def data(n: int, seed: int = 0) -> tuple[Any, Any, Any]:
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, P)) * np.exp(rng.normal(size=(n, 1))) * (rng.random((n, P)) < 0.6)
+    X[:: max(n // 5, 1)] = 0.0
+    return X, rng.choice([-1.0, 1.0], n), np.where(rng.random(n) < 0.1, 0.0, rng.gamma(2.0, 0.7, n))
+
+
+def answer(c: Curator, statistic: str) -> list[int]:
+    return [int(v) for v in unseal(STATISTICS[statistic](c))]
+
+
+def build(data: tuple[Any, Any, Any], bounds: RowBounds, **more: Any) -> Curator:
+    X, y, w = data
+    return make_curator(X, y, bounds=bounds, sample_weight=w, **more)
+
+
+@pytest.mark.parametrize("statistic", STATISTICS)
+@pytest.mark.parametrize("bounds", BOUNDS)
+def test_every_storage_gives_the_same_bits(bounds: str, statistic: str) -> None:
+    rows = data(300)
+    plain = answer(build(rows, BOUNDS[bounds]), statistic)
+    assert any(plain), "a statistic that is zero here compares nothing"
+    for name, storage in STORAGES.items():
+        assert answer(build(storage(*rows), BOUNDS[bounds]), statistic) == plain, name
+
+
+@pytest.mark.parametrize("statistic", STATISTICS)
+def test_threads_and_tiles_change_no_bit(statistic: str) -> None:
+    rows = data(20_000, seed=1)  # several tiles, the last one short
+    plain = answer(build(rows, BOUNDS["l2 and constant"]), statistic)
+    for name in ("csr", "blocks of 7", "permuted") if statistic != "partial" else ("csr", "permuted"):
+        if name == "blocks of 7":
+            stored = blocks(3001)(*rows)
+        else:
+            stored = STORAGES[name](*rows)
+        assert answer(build(stored, BOUNDS["l2 and constant"], n_threads=2), statistic) == plain, name
+    assert answer(build(rows, BOUNDS["l2 and constant"], n_threads=2), statistic) == plain
+
+
+# --- neighbours -----------------------------------------------------------------------------------------------------
+
+entries = st.one_of(
+    st.sampled_from([0.0, -0.0, 1.0, -1.0, 5e-324, -1e-310, 1e300, -1e300, 1.7e308, 1e-5, 3.3, 2.0**-17]),
+    st.floats(-3, 3),
+    st.floats(allow_nan=False, allow_infinity=False),
+)
+row = st.lists(entries, min_size=P, max_size=P)
+
+
+def norms(change: list[int], symmetric: int) -> dict[str, int]:
+    """Exact norms; those of the whole matrix for a packed triangle, and l2 squared."""
+    times = [1] * len(change)
+    if symmetric:
+        times = [1 if i == j else 2 for i in range(symmetric) for j in range(i, symmetric)]
+    return {
+        "l1": sum(t * abs(c) for t, c in zip(times, change, strict=True)),
+        "l2": sum(t * c * c for t, c in zip(times, change, strict=True)),
+        "linf": max(map(abs, change)),
+        "range": max(change) - min(change),
+    }
+
+
+def check(one: Bounded, other: Bounded) -> float:
+    """That the change is within every bound, as integers; returns the share of its l2 bound that it takes."""
+    a, b = unseal(one), unseal(other)
+    change = [int(v) - int(u) for u, v in zip(a, b, strict=True)]
+    size = norms(change, one.symmetric)
+    for name in ("l1", "linf") + (("range",) if len(change) > 1 else ()):
+        assert size[name] <= one.sensitivity(name), name
+    assert size["l2"] <= one.sensitivity("l2") ** 2
+    return math.sqrt(size["l2"]) / max(one.sensitivity("l2"), 1)
+
+
+def neighbours(relation: Neighbours, rows: Any, z: Any, y: float, w: float, at: int) -> tuple[Any, Any]:
+    """Two data sets that differ in one row, however that is meant."""
+    X, t, v = rows
+    at = at % (len(X) + 1)
+    more = (np.insert(X, at, z, axis=0), np.insert(t, at, y), np.insert(v, at, w))
+    if relation is Neighbours.ADD_REMOVE:
+        return rows, more
+    if relation is Neighbours.ZERO_OUT:
+        return (more[0], more[1], np.where(np.arange(len(t) + 1) == at, 0.0, more[2])), more
+    other = (more[0].copy(), more[1].copy(), more[2])
+    other[0][at], other[1][at] = -np.sign(z) * 0.5, -y
+    return other, more
+
+
+@settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    st.sampled_from(list(Neighbours)),
+    st.sampled_from(list(BOUNDS)),
+    st.sampled_from([s for s in STATISTICS if s != "count"]),
+    st.lists(row, max_size=5),
+    row,
+    st.sampled_from([-1.0, 1.0]),
+    st.sampled_from([1.0, 0.3, 1e9]),
+    st.integers(0, 5),
+    st.sampled_from(["fortran", "csr"]),
+)
+def test_no_row_moves_a_statistic_beyond_its_bound(
+    relation: Neighbours, bounds: str, statistic: str, rest: Any, z: Any, y: float, w: float, at: int, storage: str
+) -> None:
+    X = np.array(rest, dtype=float).reshape(-1, P)
+    rows = (X, np.where(np.arange(len(X)) % 2, 1.0, -1.0), np.ones(len(X)))
+    stored = [STORAGES[storage](*d) for d in neighbours(relation, rows, np.array(z), y, w, at)]
+    one, other = (STATISTICS[statistic](build(d, BOUNDS[bounds], neighbors=relation)) for d in stored)
+    check(one, other)
+
+
+@pytest.mark.parametrize("relation", list(Neighbours))
+@pytest.mark.parametrize("statistic", [s for s in STATISTICS if s not in ("norms", "slopes")])
+def test_bounds_are_nearly_reached(relation: Neighbours, statistic: str) -> None:
+    """A bound far above what any row does would waste noise: some row comes to within a factor of the bound."""
+    rng = np.random.default_rng(7)
+    rows = (np.zeros((2, P)), np.ones(2), np.ones(2))
+    best = 0.0
+    rest = [s * np.eye(P)[j] * 50 for j in (0, 2, 5) for s in (1, -1)] + [
+        50.0 * rng.choice([-1, 1], P) for _ in range(8)
+    ]
+    for bounds in ("l2", "linf"):
+        for z in rest:
+            for y in (-1.0, 1.0):
+                pair = neighbours(relation, rows, z, y, 5.0, 0)
+                one, other = (STATISTICS[statistic](build(d, BOUNDS[bounds], neighbors=relation)) for d in pair)
+                best = max(best, check(one, other))
+    assert best > (0.2 if relation is Neighbours.REPLACE_ONE else 0.3)
+
+
+# --- surveys --------------------------------------------------------------------------------------------------------
+
+SURVEYS: dict[str, Callable[[Any], Bounded]] = {
+    "count": lambda s: s.count(),
+    "norms": lambda s: s.norm_histogram(2.0 ** np.arange(-5, 10)),
+    "scaled norms": lambda s: s.norm_histogram([0.1, 1.0, 1e200], norm="l1", scale=np.arange(1.0, P + 1)),
+    "columns": lambda s: s.column_histogram([-1.0, 0.0, 0.5]),
+    "column": lambda s: s.column_histogram([0.1, 0.7], column=3, absolute=True),
+    "targets": lambda s: s.target_histogram([-0.5, 0.5]),
+    "labels": lambda s: s.label_histogram([1, -1, 4]),
+    "presence": lambda s: s.column_presence(cap=2),
+}
+
+
+def survey(rows: Any, **more: Any) -> Any:
+    return make_survey(rows[0], rows[1], sample_weight=rows[2], **more)
+
+
+@pytest.mark.parametrize("question", SURVEYS)
+def test_every_storage_gives_the_same_survey(question: str) -> None:
+    rows = data(5000, seed=2)
+    plain = unseal(SURVEYS[question](survey(rows))).tolist()
+    assert sum(plain) > 0
+    for name in ("fortran", "csr", "csc", "not canonical", "blocks of 7", "mixed blocks", "permuted"):
+        assert unseal(SURVEYS[question](survey(STORAGES[name](*rows)))).tolist() == plain, name
+
+
+@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.sampled_from(list(Neighbours)), st.sampled_from(list(SURVEYS)), st.lists(row, max_size=4), row, st.booleans())
+def test_no_row_moves_a_survey_beyond_its_bound(
+    relation: Neighbours, question: str, rest: Any, z: Any, sparse: bool
+) -> None:
+    X = np.array(rest, dtype=float).reshape(-1, P)
+    rows = (X, np.ones(len(X)), np.ones(len(X)))
+    pair = neighbours(relation, rows, np.array(z), 1.0, 1.0, 1)
+    one, other = (
+        SURVEYS[question](survey((sp.csr_array(d[0]) if sparse else d[0], *d[1:]), neighbors=relation)) for d in pair
+    )
+    check(one, other)
