@@ -15,6 +15,12 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from discreet.estimators import HuberRegressor as HuberRegressor
+    from discreet.estimators import LinearRegression as LinearRegression
+    from discreet.estimators import LinearSVC as LinearSVC
+    from discreet.estimators import LogisticRegression as LogisticRegression
+    from discreet.estimators import PoissonRegressor as PoissonRegressor
+    from discreet.estimators import QuantileRegressor as QuantileRegressor
     from discreet.penalties import L1 as L1
     from discreet.penalties import L2 as L2
     from discreet.penalties import Box as Box
@@ -47,6 +53,12 @@ _HOME = {  # public name -> module it lives in; a name is listed once its module
     "Sparsity": "discreet.penalties",
     "Bounded": "discreet.privacy",
     "Budget": "discreet.privacy",
+    "HuberRegressor": "discreet.estimators",
+    "LinearRegression": "discreet.estimators",
+    "LinearSVC": "discreet.estimators",
+    "LogisticRegression": "discreet.estimators",
+    "PoissonRegressor": "discreet.estimators",
+    "QuantileRegressor": "discreet.estimators",
     "Neighbours": "discreet.privacy",
     "PrivacyError": "discreet.privacy",
 }

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from discreet.mechanisms.noisy_top_k import Peeling as Peeling
     from discreet.mechanisms.noisy_top_k import PublishedPeeling as PublishedPeeling
     from discreet.mechanisms.permute_and_flip import PermuteAndFlip as PermuteAndFlip
+    from discreet.mechanisms.perturbation import Perturbation as Perturbation
     from discreet.mechanisms.randomized_response import KRandomizedResponse as KRandomizedResponse
     from discreet.mechanisms.randomized_response import RandomizedResponse as RandomizedResponse
 
@@ -34,6 +35,7 @@ _HOME = {  # name -> file; imported at first use, so that listing them costs not
     "NoisyTopK": "noisy_top_k",
     "Peeling": "noisy_top_k",
     "PermuteAndFlip": "permute_and_flip",
+    "Perturbation": "perturbation",
     "PublishedPeeling": "noisy_top_k",
     "RandomizedResponse": "randomized_response",
 }

@@ -1,1 +1,50 @@
-"""."""
+"""One algorithm of the literature per file; ``__all__`` is the registry that estimators and the docs read."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from discreet.solvers.base import Solver
+    from discreet.solvers.gradient_descent import GradientDescent as GradientDescent
+    from discreet.solvers.objective_perturbation import ObjectivePerturbation as ObjectivePerturbation
+
+_HOME = {  # class -> file, which is also the string that estimators take
+    "GradientDescent": "gradient_descent",
+    "ObjectivePerturbation": "objective_perturbation",
+}
+
+__all__ = list(_HOME)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}; it has {', '.join(_HOME)}")
+    return getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOME])
+
+
+def names() -> list[str]:
+    """The strings that estimators take as ``solver=``.
+
+    >>> "gradient_descent" in names()
+    True
+    """
+    return list(_HOME.values())
+
+
+def by_name(name: str) -> type[Solver]:
+    """The solver of that name, with an error that lists the names.
+
+    >>> by_name("gradient_descent").__name__
+    'GradientDescent'
+    """
+    for cls, home in _HOME.items():
+        if home == name:
+            found: type[Solver] = __getattr__(cls)
+            return found
+    raise ValueError(f"solver={name!r} is not a solver; choose one of {', '.join(map(repr, names()))}, or 'auto'")

@@ -1,0 +1,264 @@
+"""The scikit-learn contract: from a table and a budget to coefficients and a statement, and nothing else."""
+
+from __future__ import annotations
+
+import numbers
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
+
+from discreet import solvers
+from discreet.accounting import to_standard
+from discreet.curator import RowBounds, make_curator
+from discreet.estimators.statement import Look, Statement
+from discreet.losses import Loss
+from discreet.penalties.base import Penalty
+from discreet.privacy import Budget, Neighbours, PrivacyError
+from discreet.randomness import source_for
+from discreet.solvers.base import Plan, Problem, Solver
+
+__all__ = ["FittedEvent", "PrivateLinearModel", "Targets"]
+
+Floats = NDArray[np.float64]
+INTERCEPT_SHARE = 0.5  # the constant column, relative to the norm of a row
+
+
+@dataclass(frozen=True)
+class Targets:
+    """Targets as the loss wants them, with the loss and what was said about them.
+
+    Examples
+    --------
+    >>> from discreet.losses import SquaredLoss
+    >>> Targets(np.zeros(2), SquaredLoss(), [], (-1.0, 1.0)).range
+    (-1.0, 1.0)
+    """
+
+    values: Floats
+    loss: Loss
+    looks: list[Look]
+    range: tuple[float, float] | None = None
+    slope: float | None = None
+
+
+class FittedEvent:
+    """The exact event of a fit, and events of ``dp_accounting`` that dominate it.
+
+    Examples
+    --------
+    >>> from dp_accounting import dp_event
+    >>> FittedEvent(dp_event.GaussianDpEvent(2.0)).to_standard("rdp")
+    GaussianDpEvent(noise_multiplier=2.0)
+    """
+
+    def __init__(self, event: Any) -> None:
+        self.event = event
+
+    def __repr__(self) -> str:
+        return repr(self.event)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, FittedEvent) and repr(other.event) == repr(self.event)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def to_standard(self, kind: Literal["pld", "rdp"]) -> Any:
+        """An event that any accountant of ``dp_accounting`` reads and that is no more private than this one."""
+        return to_standard(self.event, kind)
+
+
+class PrivateLinearModel(BaseEstimator, ABC):
+    """What all estimators share: parameters, the order of a fit, and the statement.
+
+    A fit goes one way: parameters are checked, the plan is made from public sizes, then the rows enter the curator
+    and the solver asks its questions.  Subclasses say which loss they minimise and what a prediction is.
+    """
+
+    default_solver: ClassVar[str] = "gradient_descent"
+
+    def __init__(
+        self,
+        *,
+        epsilon: float = 1.0,
+        delta: float | Literal["auto"] = "auto",
+        neighbors: str = "zero_out",
+        penalty: Penalty | None = None,
+        solver: str | Solver = "auto",
+        bounds: Any = "private",
+        fit_intercept: bool = True,
+        max_iter: int | Literal["auto"] = "auto",
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.neighbors = neighbors
+        self.penalty = penalty
+        self.solver = solver
+        self.bounds = bounds
+        self.fit_intercept = fit_intercept
+        self.max_iter = max_iter
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    # what a subclass says --------------------------------------------------------------------------------------------
+    @abstractmethod
+    def _targets(self, y: Any) -> Targets:
+        """Targets, loss, and what was declared public about them."""
+
+    # the contract ----------------------------------------------------------------------------------------------------
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit a private model.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_samples, n_features)
+            Rows, one per person.
+        y : array of shape (n_samples,)
+            Targets.
+        sample_weight : array of shape (n_samples,), optional
+            Weights between 0 and 1; larger ones count as 1.  A weight must depend on its own row alone.
+
+        Returns
+        -------
+        self
+            The fitted model.
+        """
+        neighbors = Neighbours.of(self.neighbors)
+        X, y = validate_data(self, X, y, accept_sparse=["csr", "csc"], dtype=np.float64, y_numeric=False)
+        weights = _weights(sample_weight, X)
+        budget = self._budget(X.shape[0], neighbors)
+        targets = self._targets(y)
+        bounds, looks = self._bounds(X.shape[1], sp.issparse(X), targets)
+        problem = self._problem(bounds, X.shape, budget, targets)
+        solver = self._solver(problem)
+        plan = solver.plan(problem)
+        source = source_for(self.random_state)
+        curator = make_curator(
+            X, targets.values, bounds=bounds, neighbors=neighbors, sample_weight=weights, n_threads=self._threads()
+        )
+        found = solver.solve(problem, plan, curator, source)
+        self._keep(found, bounds, plan)
+        self.privacy_ = Statement(
+            budget, plan.event, solver.name, [*looks, *targets.looks, *_usual(neighbors)], seeded=not source.private
+        )
+        return self
+
+    def _budget(self, n: int, neighbors: Neighbours) -> Budget:
+        for name in ("epsilon", "delta"):
+            value = getattr(self, name)
+            if not (name == "delta" and value == "auto") and (
+                not isinstance(value, numbers.Real) or isinstance(value, bool)
+            ):
+                raise TypeError(f"{name}={value!r} must be a number")
+        if not self.epsilon > 0:
+            raise ValueError(f"epsilon={self.epsilon!r} must be positive; usual values lie between 0.1 and 10")
+        delta = self.delta
+        if delta == "auto":
+            delta = min(1e-6, 1 / (10 * n)) if neighbors.public_n else 1e-6
+        if neighbors.public_n and n * float(delta) > 1:
+            raise PrivacyError(
+                f"delta={delta!r} times {n} rows is above 1, which protects nobody; use at most {1 / n:g}"
+            )
+        return Budget(self.epsilon, float(delta), neighbors=neighbors)
+
+    def _bounds(self, p: int, sparse: bool, targets: Targets) -> tuple[RowBounds, list[Look]]:
+        if isinstance(self.bounds, str) and self.bounds == "unit":
+            bounds, note = RowBounds(l2=1.0), "rows clipped to norm 1"
+        elif isinstance(self.bounds, tuple) and len(self.bounds) == 2:
+            bounds, note = _box(self.bounds, p, sparse, scaled=self.penalty is None), "given per feature"
+        elif isinstance(self.bounds, RowBounds):
+            bounds, note = self.bounds, "given"
+        else:
+            raise ValueError(f"bounds={self.bounds!r} must be (low, high), 'unit' or a RowBounds of public numbers")
+        if self.fit_intercept:
+            bounds = replace(bounds, intercept=INTERCEPT_SHARE * float(bounds.grid(p).l2 * bounds.grid(p).unit))
+        if targets.range is not None:
+            bounds = replace(bounds, y=targets.range)
+        return bounds, [Look("feature bounds", "public", note)]
+
+    def _problem(self, bounds: RowBounds, shape: tuple[int, int], budget: Budget, targets: Targets) -> Problem:
+        n = shape[0] if budget.neighbors.public_n else None
+        return Problem(targets.loss, bounds, shape[1], n, budget, penalty=self.penalty, slope=targets.slope)
+
+    def _solver(self, problem: Problem) -> Solver:
+        solver = self.solver
+        if isinstance(solver, str) and solver == "auto":
+            solver = self.default_solver if problem.penalty is None else "gradient_descent"
+        if isinstance(solver, str):
+            solver = solvers.by_name(solver)()
+        if not isinstance(solver, Solver):
+            raise TypeError(f"solver={self.solver!r} must be 'auto', a solver's name or a solver")
+        if self.max_iter != "auto":
+            if not hasattr(solver, "steps"):
+                raise ValueError(
+                    f"max_iter={self.max_iter!r} has no meaning for solver {solver.name!r}; leave it 'auto'"
+                )
+            solver = replace(solver, steps=int(self.max_iter))  # type: ignore[type-var]
+        return solver
+
+    def _threads(self) -> int:
+        return 1 if self.n_jobs is None else max(int(self.n_jobs), 1)
+
+    def _keep(self, weights: Floats, bounds: RowBounds, plan: Plan) -> None:
+        coef, intercept = bounds.to_original(np.atleast_2d(weights))
+        self.coef_, self.intercept_ = self._shaped(coef, intercept)
+        self.n_iter_ = plan.n_steps
+        self.dp_event_ = FittedEvent(plan.event)
+
+    def _shaped(self, coef: Floats, intercept: Floats) -> tuple[Floats, Any]:
+        return coef[0], float(intercept[0])
+
+    def _margins(self, X: Any) -> Floats:
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse=["csr", "csc"], dtype=np.float64, reset=False)
+        return np.asarray(X @ np.atleast_2d(self.coef_).T + self.intercept_)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.non_deterministic = True
+        return tags
+
+
+def _weights(sample_weight: ArrayLike | None, X: Any) -> Floats | None:
+    if sample_weight is None:
+        return None
+    w = np.asarray(sample_weight, dtype=np.float64)
+    if w.ndim == 0:
+        w = np.full(X.shape[0], float(w))
+    if w.ndim != 1:
+        raise ValueError("sample_weight must be 1D, one number per row")
+    check_consistent_length(X, w)
+    if not np.isfinite(w).all() or (w < 0).any():
+        raise ValueError("sample_weight must be finite and at least 0; larger than 1 counts as 1")
+    return w
+
+
+def _box(limits: tuple[Any, Any], p: int, sparse: bool, *, scaled: bool) -> RowBounds:
+    """Row bounds from public limits of each feature: zero stays zero where it is allowed, and the range becomes 1."""
+    low, high = (np.broadcast_to(np.asarray(b, dtype=np.float64), (p,)) for b in limits)
+    if not (np.isfinite(low).all() and np.isfinite(high).all() and (low < high).all()):
+        raise ValueError("bounds=(low, high) must be finite with every low below its high")
+    centre = np.where((low <= 0) & (high >= 0), 0.0, np.where(low > 0, low, high))
+    if sparse and centre.any():
+        raise ValueError("sparse features must have bounds that contain 0, since a zero is not stored")
+    scale = np.maximum(high - centre, centre - low) if scaled else np.ones(p)
+    return RowBounds(low=low, high=high, centre=centre, scale=scale)
+
+
+def _usual(neighbors: Neighbours) -> list[Look]:
+    return [
+        Look("number of rows", "public" if neighbors.public_n else "paid"),
+        Look("number, names and types of columns", "public"),
+        Look("rows per person", "public", "one"),
+        Look("missing values and infinities", "public", "refused before the curator opens"),
+    ]

@@ -1,0 +1,234 @@
+"""Logistic regression (two classes or many) and the linear support vector machine."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+
+from discreet.estimators.base import PrivateLinearModel, Targets
+from discreet.estimators.statement import Look
+from discreet.losses import LogisticLoss, Loss, SmoothedHingeLoss, SoftmaxLoss
+from discreet.penalties.base import Penalty
+from discreet.solvers.base import Solver
+
+__all__ = ["LinearSVC", "LogisticRegression"]
+
+Floats = NDArray[np.float64]
+
+
+class _Classifier(ClassifierMixin, PrivateLinearModel):
+    """Labels to codes and back; the label set is public, given or as seen."""
+
+    def __init__(
+        self,
+        *,
+        epsilon: float = 1.0,
+        delta: float | Literal["auto"] = "auto",
+        neighbors: str = "zero_out",
+        penalty: Penalty | None = None,
+        solver: str | Solver = "auto",
+        bounds: Any = "private",
+        fit_intercept: bool = True,
+        max_iter: int | Literal["auto"] = "auto",
+        classes: Sequence[Any] | None = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        super().__init__(
+            epsilon=epsilon,
+            delta=delta,
+            neighbors=neighbors,
+            penalty=penalty,
+            solver=solver,
+            bounds=bounds,
+            fit_intercept=fit_intercept,
+            max_iter=max_iter,
+            random_state=random_state,
+            n_jobs=n_jobs,
+            verbose=verbose,
+        )
+        self.classes = classes
+
+    @abstractmethod
+    def _loss(self, n_classes: int) -> Loss:
+        """The loss for that many classes."""
+
+    def _targets(self, y: Any) -> Targets:
+        check_classification_targets(y)
+        if self.classes is None:
+            self.classes_, codes = np.unique(y, return_inverse=True)
+            look = Look("label set", "public", "declared public as seen in the data")
+        else:
+            self.classes_ = np.unique(np.asarray(self.classes))
+            codes = np.searchsorted(self.classes_, y)
+            codes = np.minimum(codes, len(self.classes_) - 1)
+            if not np.array_equal(self.classes_[codes], y):
+                raise ValueError("some labels are not among the classes given; list every label that may occur")
+            look = Look("label set", "public", "given")
+        n = len(self.classes_)
+        if n < 2:
+            raise ValueError("a classifier needs samples of at least 2 classes; got 1 class, give classes=[...]")
+        loss = self._loss(n)
+        values = np.asarray(codes if loss.n_outputs > 1 else 2 * codes - 1, dtype=np.float64)
+        return Targets(values, loss, [look])
+
+    def _shaped(self, coef: Floats, intercept: Floats) -> tuple[Floats, Any]:
+        return coef, np.atleast_1d(intercept)
+
+    def decision_function(self, X: Any) -> Floats:
+        """Margins: one per row for two classes, one per row and class for more."""
+        margins = self._margins(X)
+        return margins.ravel() if margins.shape[1] == 1 else margins
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The most likely class of each row."""
+        margins = self.decision_function(X)
+        codes = (margins > 0).astype(int) if margins.ndim == 1 else margins.argmax(axis=1)
+        return np.asarray(self.classes_[codes])
+
+
+class LogisticRegression(_Classifier):
+    r"""Differentially private logistic regression, for two classes or (softmax) for more.
+
+    Parameters
+    ----------
+    epsilon : float, default=1.0
+        The privacy budget.
+    delta : float or "auto"
+        ``"auto"`` is ``min(1e-6, 1 / (10 n))``; 0 asks for pure differential privacy.
+    neighbors : {"zero_out", "replace_one", "add_remove"}
+        What counts as one row's difference.
+    penalty : Penalty, optional
+        A set of allowed coefficients (``L1Ball(10)``) or a penalty term (``L1(0.1)``), in original units.
+    solver : "auto", str or Solver
+        The algorithm; a solver object carries its own options.
+    bounds : (low, high), "unit" or RowBounds
+        Public bounds of the features.
+    fit_intercept : bool, default=True
+        Whether to add a constant column, inside the bound of a row.
+    max_iter : int or "auto"
+        Number of steps, for solvers that have them.
+    classes : sequence, optional
+        The labels that may occur; by default those seen, declared public.
+    random_state : None or int
+        None draws noise from the operating system.  An int repeats the noise and voids the promise.
+    n_jobs : int, optional
+        Threads.
+    verbose : int, default=0
+        Unused: a private fit has nothing to report before its end.
+
+    Notes
+    -----
+    *Privacy.* Guarantee: (epsilon, delta)-DP, see ``privacy_``.  Neighbours: `neighbors`.
+    Public: shapes, bounds, label set, all parameters.  Bounded by: clipped rows and the slope of the loss.
+    Proof: ``proofs/objective_perturbation.md`` or the page of the solver chosen.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-1, 1, (5000, 2))
+    >>> y = X[:, 0] + 0.1 * rng.normal(size=5000) > 0
+    >>> model = LogisticRegression(epsilon=1.0, delta=1e-6, bounds=(-1, 1)).fit(X, y)
+    >>> bool(model.score(X, y) > 0.9), model.privacy_.epsilon <= 1.0
+    (True, True)
+    """
+
+    default_solver = "objective_perturbation"
+
+    def _loss(self, n_classes: int) -> Loss:
+        return LogisticLoss() if n_classes == 2 else SoftmaxLoss(n_classes)
+
+    def predict_proba(self, X: Any) -> Floats:
+        """The probability of each class."""
+        margins = self._margins(X)
+        if margins.shape[1] == 1:
+            p = np.asarray(LogisticLoss().predict_proba(margins.ravel()))
+            return p if p.ndim == 2 else np.column_stack([1 - p, p])
+        return np.asarray(SoftmaxLoss(len(self.classes_)).predict_proba(margins))
+
+    def predict_log_proba(self, X: Any) -> Floats:
+        """The logarithm of the probability of each class."""
+        return np.asarray(np.log(np.maximum(self.predict_proba(X), 1e-300)))
+
+
+class LinearSVC(_Classifier):
+    r"""A differentially private linear support vector machine for two classes, with a smoothed hinge loss.
+
+    Parameters
+    ----------
+    epsilon, delta, neighbors, penalty, solver, bounds, fit_intercept, max_iter, classes, random_state, n_jobs, verbose
+        See :class:`LogisticRegression`.
+    width : float, default=0.5
+        Width of the smoothed corner of the hinge.
+
+    Notes
+    -----
+    *Privacy.* Guarantee: (epsilon, delta)-DP, see ``privacy_``.  Neighbours: `neighbors`.
+    Public: shapes, bounds, label set, all parameters.  Bounded by: clipped rows and the slope of the loss, 1.
+    Proof: the page of the solver chosen.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-1, 1, (5000, 2))
+    >>> model = LinearSVC(epsilon=1.0, bounds=(-1, 1)).fit(X, X[:, 0] > 0)
+    >>> bool(model.score(X, X[:, 0] > 0) > 0.9)
+    True
+    """
+
+    default_solver = "objective_perturbation"
+
+    def __init__(
+        self,
+        *,
+        epsilon: float = 1.0,
+        delta: float | Literal["auto"] = "auto",
+        neighbors: str = "zero_out",
+        penalty: Penalty | None = None,
+        solver: str | Solver = "auto",
+        bounds: Any = "private",
+        fit_intercept: bool = True,
+        max_iter: int | Literal["auto"] = "auto",
+        classes: Sequence[Any] | None = None,
+        width: float = 0.5,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        super().__init__(
+            epsilon=epsilon,
+            delta=delta,
+            neighbors=neighbors,
+            penalty=penalty,
+            solver=solver,
+            bounds=bounds,
+            fit_intercept=fit_intercept,
+            max_iter=max_iter,
+            classes=classes,
+            random_state=random_state,
+            n_jobs=n_jobs,
+            verbose=verbose,
+        )
+        self.width = width
+
+    def _loss(self, n_classes: int) -> Loss:
+        if n_classes > 2:
+            raise ValueError(
+                "Only binary classification is supported. A support vector machine for many classes is one model per "
+                "class, each paid for: take LogisticRegression, whose softmax costs one"
+            )
+        return SmoothedHingeLoss(self.width)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags

@@ -1,0 +1,300 @@
+"""Least squares, Huber, Poisson and quantile regression."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import RegressorMixin
+
+from discreet.estimators.base import PrivateLinearModel, Targets
+from discreet.estimators.statement import Look
+from discreet.losses import Loss, PoissonLoss, PseudoHuberLoss, QuantileLoss, SquaredLoss
+from discreet.penalties.base import Penalty
+from discreet.solvers.base import Solver
+
+__all__ = ["HuberRegressor", "LinearRegression", "PoissonRegressor", "QuantileRegressor"]
+
+Floats = NDArray[np.float64]
+
+
+class _Regressor(RegressorMixin, PrivateLinearModel):
+    """Targets within a public range, shifted to its middle."""
+
+    def __init__(
+        self,
+        *,
+        epsilon: float = 1.0,
+        delta: float | Literal["auto"] = "auto",
+        neighbors: str = "zero_out",
+        penalty: Penalty | None = None,
+        solver: str | Solver = "auto",
+        bounds: Any = "private",
+        bounds_y: Any = "private",
+        fit_intercept: bool = True,
+        max_iter: int | Literal["auto"] = "auto",
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        super().__init__(
+            epsilon=epsilon,
+            delta=delta,
+            neighbors=neighbors,
+            penalty=penalty,
+            solver=solver,
+            bounds=bounds,
+            fit_intercept=fit_intercept,
+            max_iter=max_iter,
+            random_state=random_state,
+            n_jobs=n_jobs,
+            verbose=verbose,
+        )
+        self.bounds_y = bounds_y
+
+    @abstractmethod
+    def _loss(self, half_range: float) -> Loss:
+        """The loss for targets within that distance of the middle of their range."""
+
+    def _slope(self, half_range: float) -> float | None:
+        """The clip of the derivative, for losses that have no bound of their own."""
+        del half_range
+        return None
+
+    def _targets(self, y: Any) -> Targets:
+        try:
+            low, high = (float(b) for b in self.bounds_y)
+        except (TypeError, ValueError):
+            raise ValueError(
+                f"bounds_y={self.bounds_y!r} must be (low, high): the public range of the target"
+            ) from None
+        if not (np.isfinite([low, high]).all() and low < high):
+            raise ValueError(f"bounds_y={self.bounds_y!r} must be finite, with low below high")
+        self._middle = self._centre(low, high)
+        self._reach = reach = max(high - self._middle, self._middle - low)
+        values = np.clip(np.asarray(y, dtype=np.float64), low, high) - self._middle
+        look = Look("range of the target", "public", f"given: {low:g} to {high:g}")
+        return Targets(values, self._loss(reach), [look], (low - self._middle, high - self._middle), self._slope(reach))
+
+    def _centre(self, low: float, high: float) -> float:
+        return (low + high) / 2 if self.fit_intercept else 0.0
+
+    def _shaped(self, coef: Floats, intercept: Floats) -> tuple[Floats, Any]:
+        return coef[0], float(intercept[0]) + self._middle
+
+    def predict(self, X: Any) -> Floats:
+        """Predicted targets."""
+        return self._margins(X).ravel()
+
+
+class LinearRegression(_Regressor):
+    r"""Differentially private least squares.
+
+    Parameters
+    ----------
+    epsilon, delta, neighbors, penalty, solver, bounds, fit_intercept, max_iter, random_state, n_jobs, verbose
+        See :class:`LogisticRegression`.
+    bounds_y : (low, high)
+        Public range of the target, which is clipped to it.
+
+    Notes
+    -----
+    *Privacy.* Guarantee: (epsilon, delta)-DP, see ``privacy_``.  Neighbours: `neighbors`.
+    Public: shapes, bounds, all parameters.  Bounded by: clipped rows and clipped residuals.
+    Proof: the page of the solver chosen.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.random.default_rng(0).uniform(-1, 1, (5000, 2))
+    >>> y = X @ [0.5, -0.3]
+    >>> model = LinearRegression(epsilon=1.0, bounds=(-1, 1), bounds_y=(-1, 1)).fit(X, y)
+    >>> bool(model.score(X, y) > 0.8)
+    True
+    """
+
+    default_solver = "gradient_descent"
+
+    def _loss(self, half_range: float) -> Loss:
+        return SquaredLoss()
+
+    def _slope(self, half_range: float) -> float | None:
+        return half_range
+
+
+class HuberRegressor(_Regressor):
+    r"""Differentially private robust regression with the pseudo-Huber loss.
+
+    Parameters
+    ----------
+    epsilon, delta, neighbors, penalty, solver, bounds, bounds_y, fit_intercept, max_iter, random_state, n_jobs, verbose
+        See :class:`LinearRegression`.
+    threshold : float, default=0.25
+        Residual beyond which the loss is nearly linear, relative to half the public range of the target.
+
+    Notes
+    -----
+    *Privacy.* Guarantee: (epsilon, delta)-DP, see ``privacy_``.  Neighbours: `neighbors`.
+    Public: shapes, bounds, all parameters.  Bounded by: clipped rows and the slope of the loss.
+    Proof: the page of the solver chosen.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.random.default_rng(0).uniform(-1, 1, (5000, 2))
+    >>> y = X @ [0.5, -0.3]
+    >>> bool(HuberRegressor(epsilon=1.0, bounds=(-1, 1), bounds_y=(-1, 1)).fit(X, y).score(X, y) > 0.8)
+    True
+    """
+
+    default_solver = "objective_perturbation"
+
+    def __init__(
+        self,
+        *,
+        epsilon: float = 1.0,
+        delta: float | Literal["auto"] = "auto",
+        neighbors: str = "zero_out",
+        penalty: Penalty | None = None,
+        solver: str | Solver = "auto",
+        bounds: Any = "private",
+        bounds_y: Any = "private",
+        threshold: float = 0.25,
+        fit_intercept: bool = True,
+        max_iter: int | Literal["auto"] = "auto",
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        super().__init__(
+            epsilon=epsilon,
+            delta=delta,
+            neighbors=neighbors,
+            penalty=penalty,
+            solver=solver,
+            bounds=bounds,
+            bounds_y=bounds_y,
+            fit_intercept=fit_intercept,
+            max_iter=max_iter,
+            random_state=random_state,
+            n_jobs=n_jobs,
+            verbose=verbose,
+        )
+        self.threshold = threshold
+
+    def _loss(self, half_range: float) -> Loss:
+        return PseudoHuberLoss(self.threshold * half_range)
+
+
+class QuantileRegressor(_Regressor):
+    r"""Differentially private quantile regression with a smoothed pinball loss.
+
+    Parameters
+    ----------
+    epsilon, delta, neighbors, penalty, solver, bounds, bounds_y, fit_intercept, max_iter, random_state, n_jobs, verbose
+        See :class:`LinearRegression`.
+    quantile : float, default=0.5
+        The quantile, between 0 and 1.
+    width : float, default=0.05
+        Width of the smoothed corner, relative to half the public range of the target.
+
+    Notes
+    -----
+    *Privacy.* Guarantee: (epsilon, delta)-DP, see ``privacy_``.  Neighbours: `neighbors`.
+    Public: shapes, bounds, all parameters.  Bounded by: clipped rows and the slope of the loss.
+    Proof: the page of the solver chosen.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-1, 1, (5000, 2))
+    >>> y = X @ [0.5, -0.3] + rng.uniform(-0.5, 0.5, 5000)
+    >>> model = QuantileRegressor(epsilon=1.0, bounds=(-1, 1), bounds_y=(-1.5, 1.5)).fit(X, y)
+    >>> bool(abs(np.mean(y < model.predict(X)) - 0.5) < 0.1)
+    True
+    """
+
+    default_solver = "objective_perturbation"
+
+    def __init__(
+        self,
+        *,
+        epsilon: float = 1.0,
+        delta: float | Literal["auto"] = "auto",
+        neighbors: str = "zero_out",
+        penalty: Penalty | None = None,
+        solver: str | Solver = "auto",
+        bounds: Any = "private",
+        bounds_y: Any = "private",
+        quantile: float = 0.5,
+        width: float = 0.05,
+        fit_intercept: bool = True,
+        max_iter: int | Literal["auto"] = "auto",
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        super().__init__(
+            epsilon=epsilon,
+            delta=delta,
+            neighbors=neighbors,
+            penalty=penalty,
+            solver=solver,
+            bounds=bounds,
+            bounds_y=bounds_y,
+            fit_intercept=fit_intercept,
+            max_iter=max_iter,
+            random_state=random_state,
+            n_jobs=n_jobs,
+            verbose=verbose,
+        )
+        self.quantile = quantile
+        self.width = width
+
+    def _loss(self, half_range: float) -> Loss:
+        return QuantileLoss(self.quantile, self.width * half_range)
+
+
+class PoissonRegressor(_Regressor):
+    r"""Differentially private Poisson regression with a log link; margins beyond a public range continue linearly.
+
+    Parameters
+    ----------
+    epsilon, delta, neighbors, penalty, solver, bounds, fit_intercept, max_iter, random_state, n_jobs, verbose
+        See :class:`LogisticRegression`.
+    bounds_y : (low, high)
+        Public range of the counts, which are clipped to it; low is at least 0.
+
+    Notes
+    -----
+    *Privacy.* Guarantee: (epsilon, delta)-DP, see ``privacy_``.  Neighbours: `neighbors`.
+    Public: shapes, bounds, all parameters.  Bounded by: clipped rows, clipped counts and the range of the margins.
+    Proof: the page of the solver chosen.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-1, 1, (20000, 2))
+    >>> y = rng.poisson(np.exp(X @ [0.5, -0.5]))
+    >>> model = PoissonRegressor(epsilon=1.0, bounds=(-1, 1), bounds_y=(0, 5)).fit(X, y)
+    >>> bool(np.abs(model.coef_ - [0.5, -0.5]).max() < 0.3)
+    True
+    """
+
+    default_solver = "gradient_descent"
+
+    def _centre(self, low: float, high: float) -> float:
+        if low < 0:
+            raise ValueError(f"bounds_y={self.bounds_y!r} must start at 0 or above: the target is a count")
+        return 0.0
+
+    def _loss(self, half_range: float) -> Loss:
+        return PoissonLoss(max(float(np.log(half_range)), 0.1))
+
+    def predict(self, X: Any) -> Floats:
+        """Predicted mean counts."""
+        return self._loss(self._reach).predict(self._margins(X).ravel())
