@@ -12,11 +12,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from scipy import special, stats
-from tests.mechanisms import reference_exact as reference
-from tests.mechanisms.reference_exact import mp
 
 from discreet.mechanisms.exact import Stream, exp_bounds, rounded_gaussian, rounded_laplace, sampler, table
 from discreet.randomness import SeededSource, Source
+from tests.mechanisms import reference_exact as reference
+from tests.mechanisms.reference_exact import mp
 
 ALARM = 1e-6
 FAMILIES = ["gaussian", "laplace"]
