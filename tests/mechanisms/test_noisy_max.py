@@ -56,7 +56,7 @@ def test_the_change_of_one_score_in_place_of_the_range_is_caught():
 def test_the_noisy_minimum_negates_scores_only(noise):
     exact = {"laplace": ref.laplace_max, "exponential": ref.permute_and_flip, "gumbel": ref.softmax}[noise]
     mechanism = NoisyMax(2.0, noise, source=SeededSource(33))
-    counts = ref.frequencies(lambda: mechanism.select_smallest(ref.sealed(VALUES)), len(VALUES), 5000)
+    counts = ref.frequencies(lambda: mechanism.select_smallest(ref.sealed(VALUES)), len(VALUES), 3000)
     assert ref.p_value(counts, exact([-q for q in VALUES], Fraction(1))) > ref.FALSE_ALARM
 
 

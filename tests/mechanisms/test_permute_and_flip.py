@@ -30,7 +30,7 @@ SHAPES = {
 def test_draws_have_the_exact_probabilities(name):
     values, epsilon, linf = SHAPES[name]
     mechanism = PermuteAndFlip(epsilon, source=SeededSource(21))
-    counts = ref.frequencies(lambda: mechanism.select(ref.sealed(values, linf)), len(values), 6000)
+    counts = ref.frequencies(lambda: mechanism.select(ref.sealed(values, linf)), len(values), 4000)
     assert ref.p_value(counts, ref.permute_and_flip(values, Fraction(epsilon) / (2 * linf))) > ref.FALSE_ALARM
 
 
@@ -46,7 +46,7 @@ def test_the_tail_bucket_is_as_exact_as_the_others(monkeypatch, tail):
     monkeypatch.setattr(buckets, "_TAIL", tail)
     monkeypatch.setattr(buckets, "_GONE", tail + 1)
     values, rate, coins = np.array([0, -3, -40, -55, -90, -91, -200]), Fraction(1, 50), Coins(SeededSource(22))
-    counts = ref.frequencies(lambda: buckets.Buckets(values, rate, True).survivor(coins), 7, 5000)
+    counts = ref.frequencies(lambda: buckets.Buckets(values, rate, True).survivor(coins), 7, 3500)
     assert ref.p_value(counts, ref.permute_and_flip(values.tolist(), rate)) > ref.FALSE_ALARM
 
 
