@@ -1,1 +1,157 @@
-"""."""
+"""Theory as functions: utility bounds, Gaussian widths, curvature constants, step rules, rates, lower bounds.
+
+``__all__`` is the registry.  Every function says in its docstring which theorem it is, in which convention (sum over
+rows, or the mean as most sources print), and which constants are printed and which proved here.
+"""
+
+from __future__ import annotations
+
+from discreet.theory.coordinates import (
+    CoordinateConstants,
+    coordinate_descent_bound,
+    coordinate_descent_steps,
+    coordinate_noise,
+    even_ratio_limits,
+    uneven_ratio_limit,
+    utility_table,
+)
+from discreet.theory.curvature import curvature_bound, quadratic_curvature, remark_1_printed
+from discreet.theory.descent import (
+    convex_rate,
+    gradient_descent_bound,
+    gradient_descent_steps,
+    noisy_descent_bound,
+    population_rate,
+    sgd_steps,
+    stochastic_gradient_bound,
+    strongly_convex_descent_bound,
+    strongly_convex_rate,
+    strongly_convex_steps,
+)
+from discreet.theory.frank_wolfe import (
+    corollary_2_7,
+    frank_wolfe_bound,
+    frank_wolfe_steps,
+    gaussian_frank_wolfe_bound,
+    gaussian_frank_wolfe_steps,
+    lecture_noise_scale,
+    private_frank_wolfe_bound,
+    private_frank_wolfe_steps,
+    selection_scale,
+    theorem_1_1,
+    theorem_2_2,
+    theorem_2_5,
+    theorem_2_6,
+    theorem_16_3,
+    theorem_16_3_printed,
+)
+from discreet.theory.generalisation import (
+    free_sample_size,
+    lasso_free_sample_size,
+    lasso_privacy_error,
+    rademacher_bound,
+)
+from discreet.theory.geometry import (
+    dual_norm,
+    fact_1,
+    fact_2,
+    fact_2_printed,
+    gaussian_width,
+    minkowski_norm,
+    width_by_simulation,
+)
+from discreet.theory.lower_bound import (
+    FingerprintingInstance,
+    fingerprinting_instance,
+    hadamard,
+    theorem_3_1,
+    tracing_auc,
+    tracing_scores,
+)
+from discreet.theory.objective import (
+    objective_perturbation_bound,
+    output_perturbation_bound,
+    theorem_16_9,
+    theorem_16_9_noise,
+)
+from discreet.theory.selection import expected_selection_error, noisy_max_error, selection_error
+from discreet.theory.sparse import (
+    iht_sparsity,
+    iht_steps,
+    noisy_threshold_error,
+    peeling_error,
+    peeling_sensitivity,
+    theorem_16_4_noise,
+    theorem_16_5,
+    theorem_16_6,
+)
+
+__all__ = [
+    "CoordinateConstants",
+    "FingerprintingInstance",
+    "convex_rate",
+    "coordinate_descent_bound",
+    "coordinate_descent_steps",
+    "coordinate_noise",
+    "corollary_2_7",
+    "curvature_bound",
+    "dual_norm",
+    "even_ratio_limits",
+    "expected_selection_error",
+    "fact_1",
+    "fact_2",
+    "fact_2_printed",
+    "fingerprinting_instance",
+    "frank_wolfe_bound",
+    "frank_wolfe_steps",
+    "free_sample_size",
+    "gaussian_frank_wolfe_bound",
+    "gaussian_frank_wolfe_steps",
+    "gaussian_width",
+    "gradient_descent_bound",
+    "gradient_descent_steps",
+    "hadamard",
+    "iht_sparsity",
+    "iht_steps",
+    "lasso_free_sample_size",
+    "lasso_privacy_error",
+    "lecture_noise_scale",
+    "minkowski_norm",
+    "noisy_descent_bound",
+    "noisy_max_error",
+    "noisy_threshold_error",
+    "objective_perturbation_bound",
+    "output_perturbation_bound",
+    "peeling_error",
+    "peeling_sensitivity",
+    "population_rate",
+    "private_frank_wolfe_bound",
+    "private_frank_wolfe_steps",
+    "quadratic_curvature",
+    "rademacher_bound",
+    "remark_1_printed",
+    "selection_error",
+    "selection_scale",
+    "sgd_steps",
+    "stochastic_gradient_bound",
+    "strongly_convex_descent_bound",
+    "strongly_convex_rate",
+    "strongly_convex_steps",
+    "theorem_1_1",
+    "theorem_2_2",
+    "theorem_2_5",
+    "theorem_2_6",
+    "theorem_3_1",
+    "theorem_16_3",
+    "theorem_16_3_printed",
+    "theorem_16_4_noise",
+    "theorem_16_5",
+    "theorem_16_6",
+    "theorem_16_9",
+    "theorem_16_9_noise",
+    "tracing_auc",
+    "tracing_scores",
+    "uneven_ratio_limit",
+    "utility_table",
+    "width_by_simulation",
+]
