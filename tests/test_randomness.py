@@ -8,6 +8,7 @@ import multiprocessing
 import os
 import pickle
 import threading
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 
@@ -190,7 +191,7 @@ def test_children_are_streams_of_their_own() -> None:
 
 
 @pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda s: pickle.loads(pickle.dumps(s))])
-def test_copies_of_a_seeded_source_never_repeat_it(copied) -> None:  # type: ignore[no-untyped-def]
+def test_copies_of_a_seeded_source_never_repeat_it(copied: Callable[[Source], Source]) -> None:
     root = SeededSource(1)
     copies = [copied(root), copied(root)]
     copies.append(copied(copies[0]))
@@ -211,19 +212,19 @@ def test_what_random_state_may_be() -> None:
     assert source_for(given) is given
     for wrong in ("0", 1.5, True, [1]):
         with pytest.raises(TypeError, match="random_state"):
-            source_for(wrong)  # type: ignore[arg-type]
+            source_for(wrong)
 
 
 @pytest.mark.parametrize(
     "call", [lambda: SeededSource(-1), lambda: system().words(-1), lambda: SeededSource(0).words(-1)]
 )
-def test_negative_numbers_are_refused(call) -> None:  # type: ignore[no-untyped-def]
+def test_negative_numbers_are_refused(call: Callable[[], object]) -> None:
     with pytest.raises(ValueError, match=r"negative|can't be drawn"):
         call()
 
 
 @pytest.mark.parametrize("call", [lambda: SeededSource(1.0), lambda: SeededSource(True), lambda: system().child(1.5)])
-def test_wrong_types_are_refused(call) -> None:  # type: ignore[no-untyped-def]
+def test_wrong_types_are_refused(call: Callable[[], object]) -> None:
     with pytest.raises(TypeError):
         call()
 

@@ -81,7 +81,7 @@ def test_documents_its_promise_in_five_items_with_a_page_that_exists(name: str) 
 
 def test_unknown_names_are_refused_with_the_list() -> None:
     with pytest.raises(AttributeError, match="Gaussian"):
-        _ = mechanisms.Gausian  # type: ignore[attr-defined]
+        _ = mechanisms.Gausian
     assert set(NAMES) <= set(dir(mechanisms))
 
 

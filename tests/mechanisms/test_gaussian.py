@@ -106,7 +106,7 @@ def test_noise_that_is_none_is_refused(bad: float) -> None:
 @pytest.mark.parametrize("bad", ["1", None, True])
 def test_noise_that_is_no_number_is_refused(bad: object) -> None:
     with pytest.raises(TypeError, match="noise_multiplier"):
-        Gaussian(bad)  # type: ignore[arg-type]
+        Gaussian(bad)
 
 
 def test_made_without_privacy_is_not_usable_with_it() -> None:
@@ -153,7 +153,7 @@ def test_parameters_are_frozen_and_the_source_is_not_shown() -> None:
     assert repr(g) == "Gaussian(noise_multiplier=1.0)"
     assert g == Gaussian(1.0)
     with pytest.raises(dataclasses.FrozenInstanceError):
-        g.noise_multiplier = 0.1  # type: ignore[misc]
+        g.noise_multiplier = 0.1
 
 
 def test_ten_million_coordinates_in_one_release() -> None:
