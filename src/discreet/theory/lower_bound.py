@@ -110,7 +110,7 @@ class FingerprintingInstance:
 
     def reference(self) -> NDArray[np.float64]:
         """The comparison point of the proof: ``1/p`` with the sign of every consensus column (l1 norm at most 1)."""
-        return self.consensus() / self.X.shape[1]
+        return np.asarray(self.consensus() / self.X.shape[1])
 
 
 def fingerprinting_instance(
