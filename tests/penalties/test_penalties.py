@@ -72,6 +72,15 @@ def test_sparsity_tries_every_support() -> None:
         assert np.linalg.norm(v - body.project(v)) == pytest.approx(best, rel=1e-12)
 
 
+def test_width_bounds_hold_in_many_dimensions() -> None:
+    """The bounds of sparsity and of lq balls, 2,000 draws each, 4.5 standard errors, and not more than double."""
+    rng = np.random.default_rng(13)
+    for body in (Sparsity(1, 1.0), Sparsity(3, 2.0), Sparsity(20, 1.0), LqBall(1.1), LqBall(1.5, 2.0), LqBall(1.9)):
+        for p in (30, 500):
+            estimate, error = body.gaussian_width_monte_carlo(p, 2000, rng)
+            assert estimate - 4.5 * error <= body.gaussian_width(p) <= 2.0 * estimate
+
+
 def test_equal_entries_go_to_the_first() -> None:
     np.testing.assert_array_equal(Sparsity(2).project([1.0, -1.0, 1.0]), [1.0, -1.0, 0.0])
     np.testing.assert_array_equal(L1Ball().linear_oracle([1.0, -1.0]), [-1.0, 0.0])

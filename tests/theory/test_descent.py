@@ -271,3 +271,13 @@ def test_output_perturbation_on_a_quadratic_is_exact() -> None:
     exact = 0.5 * np.trace(H) * (1.0 / (0.5 * 2.0)) ** 2
     assert exact <= theory.output_perturbation_bound(1.0, 2.0, smoothness=top, ridge=0.5, p=8)
     assert theory.output_perturbation_bound(1.0, 2.0, smoothness=1.0, ridge=0.5, p=8) == 4.0
+
+
+def test_strong_convexity_bounds_the_loss_whatever_the_width() -> None:
+    """``f = h |w|^2 / 2`` with ``h`` equal to the ridge loses exactly ``p sd^2 / (8 ridge)``: a quarter of the bound."""
+    p, sd, ridge = 30, 3.0, 7.0
+    exact = p * sd**2 / (8 * ridge)
+    bound = theory.objective_perturbation_bound(sd, ridge, width=1e9, radius=0.0, p=p)
+    assert bound == pytest.approx(4 * exact)
+    draws = np.random.default_rng(12).normal(0, sd, (4000, p)) / (2 * ridge)
+    assert np.mean(0.5 * ridge * np.sum(draws**2, axis=1)) == pytest.approx(exact, rel=0.05)
