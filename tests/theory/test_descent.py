@@ -274,7 +274,7 @@ def test_output_perturbation_on_a_quadratic_is_exact() -> None:
 
 
 def test_strong_convexity_bounds_the_loss_whatever_the_width() -> None:
-    """``f = h |w|^2 / 2`` with ``h`` equal to the ridge loses exactly ``p sd^2 / (8 ridge)``: a quarter of the bound."""
+    """``f = h |w|^2 / 2`` with `h` the ridge loses exactly ``p sd^2 / (8 ridge)``: a quarter of the bound."""
     p, sd, ridge = 30, 3.0, 7.0
     exact = p * sd**2 / (8 * ridge)
     bound = theory.objective_perturbation_bound(sd, ridge, width=1e9, radius=0.0, p=p)
