@@ -190,7 +190,7 @@ def shuffled_epsilon(variation: Variation, n: int, delta: float) -> float:
     ceiling = closed_form_epsilon(variation.epsilon, n, delta)
     if shuffled_delta(variation, n, 0.0) <= delta:
         return 0.0
-    return _bisect(lambda e: shuffled_delta(variation, n, e) <= delta, ceiling)
+    return _crossing(lambda e: shuffled_delta(variation, n, e), delta, 0.0, ceiling)[1]
 
 
 def local_epsilon_for(
@@ -221,12 +221,10 @@ def local_epsilon_for(
     _check(n, delta)
     if not epsilon > 0:
         raise ValueError(f"central epsilon={epsilon!r} must be positive")
-    low, high = epsilon, max(epsilon, math.log(max(n, 3))) + 2
-    while high - low > 1e-9 * high:
-        middle = (low + high) / 2
-        keeps = middle < 50 and shuffled_delta(variation(middle), n, epsilon) <= delta
-        low, high = (middle, high) if keeps else (low, middle)
-    return low
+    high = min(max(epsilon, math.log(n + 2)) + 2, 49.0)
+    # growing in the local epsilon; at the central epsilon nothing needs to be hidden by anybody
+    found = _crossing(lambda e: shuffled_delta(variation(high + epsilon - e), n, epsilon), delta, epsilon, high)
+    return max(high + epsilon - found[1], epsilon)
 
 
 def _check(n: int, delta: float) -> None:
@@ -236,13 +234,28 @@ def _check(n: int, delta: float) -> None:
         raise ValueError(f"delta={delta!r} must be in [1e-20, 1); shuffling never gives pure differential privacy")
 
 
-def _bisect(holds: Callable[[float], bool], ceiling: float) -> float:
-    """The smallest epsilon found that holds (at the ceiling a theorem says so), to nine digits, from above."""
-    low, high = 0.0, ceiling
-    while high - low > 1e-9 * high:
-        middle = (low + high) / 2
-        low, high = (low, middle) if holds(middle) else (middle, high)
-    return high
+def _crossing(fall: Callable[[float], float], level: float, low: float, high: float) -> tuple[float, float]:
+    """Ends of a tiny interval in which a falling function passes `level`; at `high` it is taken to be below already.
+
+    Regula falsi on logarithms (Illinois variant), with a bisection whenever that is slow; both ends were evaluated.
+    """
+    target = math.log(level)
+    at_low, at_high = math.log(max(fall(low), 1e-300)) - target, math.log(max(fall(high), 1e-300)) - target
+    if at_low <= 0:
+        return low, low
+    at_high = min(at_high, -1e-3)
+    for step in range(200):
+        if high - low <= 1e-9 * high:
+            break
+        middle = low + (high - low) * at_low / (at_low - at_high)
+        if step % 3 == 2 or not low < middle < high:
+            middle = (low + high) / 2
+        value = math.log(max(fall(middle), 1e-300)) - target
+        if value > 0:
+            low, at_low, at_high = middle, value, at_high / 2
+        else:
+            high, at_high, at_low = middle, value, at_low / 2
+    return low, high
 
 
 def _blocks(n: int, share: float) -> tuple[Array, Array]:

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from discreet.local.base import Estimate, Randomizer, Totals
+from discreet.local.base import Estimate, Ints, Randomizer, Totals
 from discreet.local.wire import REASONS, ReportError, Wire
 
 __all__ = ["Aggregator"]
@@ -82,12 +82,15 @@ class Aggregator:
         rows = np.asarray(messages)
         if rows.ndim != 2 or rows.shape[1] != self.wire.width or rows.dtype.kind not in "iu":
             raise ValueError(f"messages of shape {rows.shape}: give whole numbers, one row of {self.wire.width} each")
-        low, high, step = self.randomizer.alphabet
-        good = ((rows >= low) & (rows <= high) & ((rows - low) % step == 0)).all(axis=1)
-        good &= self.randomizer.plausible(rows.astype(np.int64))
+        good = self._in_range(rows)
         self._refuse("range", int((~good).sum()))
         self._count(rows[good].astype(np.int64))
         return self
+
+    def _in_range(self, rows: Ints) -> NDArray[np.bool_]:
+        low, high, step = self.randomizer.alphabet
+        good = ((rows >= low) & (rows <= high) & ((rows - low) % step == 0)).all(axis=1)
+        return np.asarray(good & self.randomizer.plausible(rows.astype(np.int64)), dtype=np.bool_)
 
     def add_packed(self, blob: bytes, *, ids: bool = False) -> Aggregator:
         """Add byte-form reports written one after the other, all with an id or all without."""
@@ -147,17 +150,24 @@ class Aggregator:
         self._bodies(b"".join(bodies), ids if any(i is not None for i in ids) else None)
 
     def _fast(self, reports: list[Any]) -> bool:
-        """All of the block canonical JSON without ids: read it without unpacking anything."""
+        """All of the block canonical JSON of one number each: read it without unpacking anything."""
         match = self.wire.canonical.fullmatch
         try:
             found = [match(r) for r in reports]
             groups = [m.groups() for m in found if m]
-            numbers = np.array([int(body) for name, body in groups if name is None], dtype=np.int64)
+            numbers = np.array([int(body) for _, body in groups], dtype=np.int64)[:, None]
         except (TypeError, OverflowError):
             return False  # something in the block is not canonical: read one by one
         if len(numbers) != len(reports):
             return False
-        self.add_messages(numbers[:, None])
+        names = [name for name, _ in groups]
+        if names.count(None) == len(names):
+            self.add_messages(numbers)
+            return True
+        good = self._in_range(numbers)
+        self._refuse("range", int((~good).sum()))
+        kept = [names[i] for i in np.flatnonzero(good)]
+        self._bodies(self.wire.pack(numbers[good]), [self.wire.name(name) for name in kept])
         return True
 
     def _fast_bytes(self, reports: list[Any]) -> bool:

@@ -77,6 +77,12 @@ class Randomizer(ABC):
     *Privacy.* Guarantee: epsilon-local differential privacy of each report: for any two values of a person and any
     message, the probabilities differ by at most ``e**epsilon``, checked in whole numbers.  Neighbours: replace-one.
     Public: all parameters.  Bounded by: the ratio of the weights.  Proof: ``proofs/local.md``.
+
+    Examples
+    --------
+    >>> from discreet.local import BinaryResponse
+    >>> BinaryResponse(1.0).statement()[:60]
+    'rr: each report is 1-locally differentially private on its o'
     """
 
     epsilon: float

@@ -25,6 +25,7 @@ from discreet.randomness import Source
 __all__ = ["PrivUnit", "PrivUnitG"]
 
 MARGIN = 1e-9  # paid for floating-point evaluations of a cap's probability
+LEAST = 0.05  # the smallest epsilon that covers the spread of caps' probabilities (proofs/local.md, Lemma 5)
 RAREST = 1 / 4000  # the rarest cap that a client should wait for
 
 
@@ -52,12 +53,18 @@ class PrivUnit(BallRandomizer):
 
     Examples
     --------
+    >>> from discreet.local import Hemisphere
     >>> PrivUnit(4.0, 50).worth < Hemisphere(4.0, 50).worth
     True
     """
 
     name: ClassVar[str] = "privunit"
     code: ClassVar[int] = 11
+
+    def check(self) -> None:
+        if self.epsilon < LEAST:
+            raise ValueError(f"epsilon={self.epsilon!r}: caps are proved from {LEAST} on; below, use Hemisphere")
+        super().check()
 
     def _cap(self, edge: float) -> tuple[float, float]:
         """Probability of the cap, and the mean along its axis times that probability, in message steps."""
@@ -74,9 +81,11 @@ class PrivUnit(BallRandomizer):
 
     def _least(self, edge: float) -> float:
         """A lower bound of the cap's probability under the rounded law (proofs/local.md, Lemma 6)."""
-        short = 0.01 * math.sqrt(self.dim)  # rounding turns no direction much, unless the raw vector is this short
-        long_enough = float(special.gammaincc(self.dim / 2, short * short / 2))
-        return self._cap(edge + (1 + edge) * math.sqrt(self.dim) / (2 * RAW * short) + MARGIN)[0] * long_enough
+        best = 0.0
+        for short in (0.01, 0.1, 0.5, 0.9):  # times sqrt(dim): rounding turns a raw vector much only if it is shorter
+            long_enough = float(special.gammaincc(self.dim / 2, short * short * self.dim / 2))
+            best = max(best, self._cap(edge + (1 + edge) / (2 * RAW * short) + MARGIN)[0] * long_enough)
+        return best
 
     @cached_property
     def tuning(self) -> tuple[float, float, int, int]:

@@ -282,7 +282,7 @@ class Hybrid(ScalarRandomizer):
         piecewise, duchi = self.branches
         first, second, end = piecewise.law(value), duchi.law(value), self.alphabet[1]
         one, two = sum(first.values()), sum(second.values())
-        weights = {y: w * two * self.share for y, w in first.items()}
+        weights = {y: w * two * self.share for y, w in first.items()} if self.share else {}
         return {**weights, **{(y[0] * end,): w * one * (2**53 - self.share) for y, w in second.items()}}
 
     def from_grid(self, whole: Ints, source: Source) -> Ints:

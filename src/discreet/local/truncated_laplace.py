@@ -55,10 +55,9 @@ class TruncatedLaplace(ScalarRandomizer):
 
     Examples
     --------
-    >>> TruncatedLaplace(1.0, (-3, 3), scale="as_published")
-    Traceback (most recent call last):
-    ...
-    discreet.privacy.sealed.PrivacyError: scale='as_published' promises 2 epsilon on [-B, B]; use scale='correct'
+    >>> lecture = TruncatedLaplace(1.0, (-3, 3), outside="zero")
+    >>> lecture.noise_scale * lecture.worth  # the length of the bounds over epsilon
+    6.0
     """
 
     outside: str = "clip"

@@ -128,7 +128,11 @@ class Wire:
         name, body = found.groups() if found else self._careful(report)
         if found and self.scalar:
             body = int(body)
-        return (None if name is None else fixed_id(_unhex(name))), self._body(body)
+        return self.name(name), self._body(body)
+
+    def name(self, text: str | None) -> bytes | None:
+        """The 16 bytes of an id that was read as hexadecimal digits."""
+        return None if text is None else fixed_id(_unhex(text))
 
     def read_bytes(self, blob: bytes) -> tuple[bytes | None, bytes]:
         """The same for the byte form."""
