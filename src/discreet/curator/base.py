@@ -201,7 +201,7 @@ class CuratorCore(ABC):
     def _margins(self, rows: Rows, a: int, b: int, theta: Floats, unit: Fraction) -> Floats:
         """Exact real margins: a whole number below 2**53 times a power of two."""
         out = rows.margins(a, b, theta)
-        out *= float(unit * self.grid.unit)
+        out *= float(unit) * self.grid.size
         return out
 
     def _weight(self, rows: Rows, a: int, b: int) -> Floats | None:

@@ -117,9 +117,7 @@ class Residuals:
             steepest = min(steepest, clip.largest)
         bounding = clip is not None and clip.norm != "slope"
         if not bounding and not math.isfinite(steepest):
-            raise ValueError(
-                "this loss has no bound on its derivative, so a row's gradient has none: give a Clip"
-            )
+            raise ValueError("this loss has no bound on its derivative, so a row's gradient has none: give a Clip")
         if clip is not None and clip.norm == "per_coordinate":
             self._check_coordinates(clip)
         # a residual of `scale` takes RESIDUAL_BITS bits: the steepest, or what a full-sized row may have when clipped
@@ -140,6 +138,7 @@ class Residuals:
         else:
             self._steepest = float(int(limit)) if limit is not None else 2.0**40
         self.limit: int = min(int(limit) if limit is not None else most, most if self.cap is None else self.cap, most)
+        self._factor = float(1 / self.unit)
         self.contribution = self._contribution()
 
     def _check_coordinates(self, clip: Clip) -> None:
@@ -147,9 +146,7 @@ class Residuals:
         if self.outputs > 1:
             raise ValueError("per_coordinate clipping is for losses of one output; use an l2 or slope clip")
         if size not in (1, self.grid.n_weights):
-            raise ValueError(
-                f"{size} per-coordinate bounds for {self.grid.n_weights} weights; give one, or one each"
-            )
+            raise ValueError(f"{size} per-coordinate bounds for {self.grid.n_weights} weights; give one, or one each")
 
     def _units(self, bound: float) -> int:
         return int(Fraction(float(bound)) / (self.unit * self.grid.unit))
@@ -198,10 +195,13 @@ class Residuals:
 
         Each residual depends on its own slope and its own row's norms alone.
         """
-        r = np.rint(slopes * float(1 / self.unit))
-        if np.isnan(r).any():
+        r = slopes * self._factor
+        np.rint(r, out=r)
+        if np.isnan(r.sum()):
             r[np.isnan(r)] = 0.0
         drop = self.clip is not None and self.clip.mode == "drop"
+        if self.outputs == 1 and not drop and not self.needs_norms:
+            return np.clip(r, -float(self.limit), float(self.limit), out=r)
         allowed = self._allowed(norms, len(r))
         if self.outputs > 1:
             return self._whole_rows(r, allowed, drop)

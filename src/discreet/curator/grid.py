@@ -189,6 +189,7 @@ class Grid:
     l1: int = field(init=False)
     l2: int = field(init=False)
     feature_linf: int = field(init=False)
+    _size: float = field(init=False)
 
     def __post_init__(self) -> None:
         b, p = self.bounds, self.n_features
@@ -218,6 +219,7 @@ class Grid:
             )
         values = {
             "unit": unit,
+            "_size": float(unit),
             "caps": caps,
             "constant": constant,
             "row_linf": float(clip["linf"]),
@@ -262,6 +264,11 @@ class Grid:
     def weight_unit(self) -> Fraction:
         """What one step of a sample weight is worth."""
         return Fraction(self.bounds.weight) / WEIGHT_STEPS
+
+    @property
+    def size(self) -> float:
+        """What one grid unit is worth, as a float (a power of two)."""
+        return self._size
 
     @property
     def factor(self) -> float:

@@ -167,6 +167,7 @@ class Objective:
                 rows.back(a, b, self._weighted(np.asarray(self.loss.derivative(m, y)), at), acc)
                 h = self._weighted(np.asarray(self.loss.curvature(m, y)), at)
             rows.gram(a, b, np.sqrt(np.maximum(h, 0.0)) * self.unit, hessian, whole=False)
+        hessian = np.triu(hessian) + np.triu(hessian, 1).T
         self.quadratic.add_to(hessian)
         return acc * self.unit + self.smooth(theta), hessian
 

@@ -64,7 +64,7 @@ class Rows(ABC):
 
     @abstractmethod
     def gram(self, a: int, b: int, scale: Floats | None, out: Floats, *, whole: bool = True) -> None:
-        """Add ``S.T @ S`` for ``S = trunc(scale * rows[a:b])`` (not truncated when not `whole`) to `out`."""
+        """Add ``S.T @ S`` to the upper triangle of `out`, for ``S = trunc(scale * rows[a:b])`` (or not truncated)."""
 
     @abstractmethod
     def column(self, j: int) -> tuple[Any, Floats]:
@@ -123,6 +123,9 @@ class DenseRows(Rows):
         return np.asarray(self.K @ matrix)
 
 
+_UNSIGNED = {np.dtype(np.int32): np.uint32, np.dtype(np.int64): np.uint64}
+
+
 class SparseRows(Rows):
     """Rows in compressed sparse row form, column indices sorted."""
 
@@ -131,7 +134,8 @@ class SparseRows(Rows):
     def __init__(
         self, indptr: NDArray[Any], indices: NDArray[Any], data: Floats, p: int, y: Floats | None, w: Floats | None
     ) -> None:
-        self.indptr, self.indices, self.data = indptr, indices, data
+        # unsigned, which spares the compiled loops the check for indices that count from the end
+        self.indptr, self.indices, self.data = indptr.astype(np.uint64), indices.view(_UNSIGNED[indices.dtype]), data
         self.n, self.p, self.y, self.w = len(indptr) - 1, p, y, w
         self._columns: sp.csc_array | None = None
 
@@ -140,7 +144,8 @@ class SparseRows(Rows):
         return self.indptr, self.indices, self.data
 
     def _matrix(self) -> sp.csr_array:
-        return sp.csr_array((self.data, self.indices, self.indptr), shape=(self.n, self.p))
+        signed = self.indices.view(f"i{self.indices.itemsize}"), self.indptr.view(np.int64)
+        return sp.csr_array((self.data, *signed), shape=(self.n, self.p))
 
     def _fill_norms(self, out: Floats) -> None:
         kernels.csr_norms(self.indptr, self.data, out)
@@ -157,13 +162,8 @@ class SparseRows(Rows):
         kernels.csr_clipped_back(*self._csr, r, caps, drop, a, b, out)
 
     def gram(self, a: int, b: int, scale: Floats | None, out: Floats, *, whole: bool = True) -> None:
-        start, end = int(self.indptr[a]), int(self.indptr[b])
-        data, indptr = self.data[start:end], self.indptr[a : b + 1] - self.indptr[a]
-        if scale is not None:
-            data = data * np.repeat(scale, np.diff(indptr))
-            if whole:
-                np.trunc(data, out=data)
-        kernels.csr_gram(indptr, self.indices[start:end], data, 0, b - a, out)
+        scales = np.zeros(0) if scale is None else np.ascontiguousarray(scale)
+        kernels.csr_gram(*self._csr, scales, whole, a, b, out)
 
     def column(self, j: int) -> tuple[Any, Floats]:
         if self._columns is None:
@@ -181,8 +181,8 @@ class SparseRows(Rows):
 
 
 def dense_tile(p: int) -> int:
-    """Rows per tile: about half a megabyte, from the public column count alone."""
-    return 1 << max(6, min(13, math.floor(math.log2(2**16 / max(p, 1)))))
+    """Rows per tile: about four megabytes, from the public column count alone."""
+    return 1 << max(6, min(13, math.floor(math.log2(2**19 / max(p, 1)))))
 
 
 def _targets(y: Floats | None, grid: Grid) -> Floats | None:
