@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 from discreet.accounting.calibrate import (
     ACCOUNTANTS,
     calibrate,
-    clip_shares,
     delta,
     epsilon,
     spent,
     steps_for,
-    to_standard,
 )
+from discreet.accounting.gdp import clip_shares
+from discreet.accounting.standard import to_standard
 
 if TYPE_CHECKING:
     from discreet.accounting import (

@@ -4,8 +4,8 @@ A selection of range :math:`\eta` has all its log-likelihood ratios in an interv
 worst law of the loss has two points: t with probability :math:`a_t = (1-e^{t-\eta})/(1-e^{-\eta})` and :math:`t-\eta`
 otherwise.  An adversary who sees each loss picks the next t, so T selections cost exactly
 
-.. math:: \delta_k(\epsilon) = \sup_{0\le t\le\eta} a_t\,\delta_{k-1}(\epsilon-t) + (1-a_t)\,\delta_{k-1}(\epsilon-t+\eta),
-          \qquad \delta_0(\epsilon) = (1-e^\epsilon)_+ ,
+.. math:: \delta_k(\epsilon) = \sup_{0\le t\le\eta} a_t\,\delta_{k-1}(\epsilon-t)
+          + (1-a_t)\,\delta_{k-1}(\epsilon-t+\eta), \qquad \delta_0(\epsilon) = (1-e^\epsilon)_+ ,
 
 the *value function*.  Tabulated on a grid and joined by chords in :math:`e^\epsilon`, where it is convex, it can only
 rise, so what comes out is an upper bound, and a finer (nested) grid only lowers it.  Everything else in the tree with
@@ -29,7 +29,7 @@ from discreet.kernels_accounting import selection_step
 __all__ = ["delta", "epsilon", "gaussian_mu", "profile", "rdp", "value_function"]
 
 Floats = NDArray[np.float64]
-_WORK = 2e9  # multiply-adds that a table may cost: about two seconds
+_EASY, _MOST = 3e7, 1e9  # kernel cells that a table may cost: about a tenth of a second, and four seconds
 
 
 def profile(eta: float, epsilon: ArrayLike) -> Floats:
@@ -47,9 +47,9 @@ def profile(eta: float, epsilon: ArrayLike) -> Floats:
     """
     eps = np.asarray(epsilon, dtype=float)
     if eta == 0:
-        return np.maximum(0.0, -np.expm1(eps))
+        return np.asarray(np.maximum(0.0, -np.expm1(eps)))
     inside = np.expm1((np.clip(eps, -eta, eta) - eta) / 2) ** 2 / -math.expm1(-eta)
-    return np.where(eps <= -eta, -np.expm1(np.minimum(eps, 0.0)), inside * (1 + 4e-15))
+    return np.asarray(np.where(eps <= -eta, -np.expm1(np.minimum(eps, 0.0)), inside * (1 + 4e-15)))
 
 
 def rdp(eta: float, orders: ArrayLike) -> Floats:
@@ -65,9 +65,9 @@ def rdp(eta: float, orders: ArrayLike) -> Floats:
     # e^((a-1) t) (A - B e^t), largest where (a-1) A = a B e^t; with c = e^-(a-1)eta, A = (1 - c e^-eta)/gap
     top_a, top_b = -np.expm1(-a * eta) / gap, -np.expm1(-(a - 1) * eta) * math.exp(-eta) / gap
     t = np.clip(np.log((a - 1) * top_a / (a * top_b)), 0.0, eta)
-    excess = top_a - top_b * np.exp(t) - 1  # accurate enough unless (a - 1) eta is tiny, where order * eta^2 / 8 takes over
+    excess = top_a - top_b * np.exp(t) - 1  # accurate unless (a - 1) eta is tiny, where order * eta^2 / 8 takes over
     value = ((a - 1) * t + np.log1p(excess)) / (a - 1) + 1e-15 / (a - 1)
-    return np.minimum(np.maximum(value, 0.0), a * eta**2 / 8)
+    return np.asarray(np.minimum(np.maximum(value, 0.0), a * eta**2 / 8))
 
 
 def gaussian_mu(eta: float) -> float:
@@ -109,7 +109,7 @@ class ValueFunction:
         cell = np.minimum((away / self.step).astype(np.int64), self.values.size - 2)
         w = np.clip(np.expm1(away - cell * self.step) / math.expm1(self.step), 0.0, 1.0)
         value = (1 - w) * self.values[cell] + w * self.values[cell + 1]
-        return np.where(epsilon >= 0, value, -np.expm1(-away) + np.exp(-away) * value)
+        return np.asarray(np.where(epsilon >= 0, value, -np.expm1(-away) + np.exp(-away) * value))
 
     def __call__(self, epsilon: float) -> float:
         """The bound at one epsilon."""
@@ -133,6 +133,7 @@ def value_function(runs: tuple[tuple[float, int], ...], edge: float, cells: int 
     edge = min(edge, math.fsum(eta * n for eta, n in runs))
     step = smallest / cells
     if len({eta for eta, _ in runs}) > 1:  # the grid, near the asked one, that wastes least in rounding up
+
         def waste(k: int) -> float:
             return sum(n * (math.ceil(eta * k / smallest - 1e-9) * smallest / k) ** 2 for eta, n in runs)
 
@@ -163,13 +164,16 @@ def _runs(event: dp_event.DpEvent) -> tuple[tuple[tuple[float, int], ...], dp_ev
 
 
 def _table(runs: tuple[tuple[float, int], ...], edge: float, cells: int | None) -> ValueFunction | None:
-    """The table, as fine as the work allows; None where even eight cells are too many."""
+    """The table, as fine as a little work allows, or as coarse as need be; None where even that is too much."""
     edge = min(edge, math.fsum(eta * n for eta, n in runs)) * (1 + 1e-9)
     smallest = min(eta for eta, _ in runs)
-    for m in (cells,) if cells else (32, 24, 16, 12, 8):
-        if sum(n * math.ceil(m * eta / smallest) for eta, n in runs) * (edge * m / smallest + 2) <= _WORK:
-            return value_function(runs, edge, m)
-    return None
+
+    def work(m: int) -> float:
+        return sum(n * math.ceil(m * eta / smallest) for eta, n in runs) * (edge * m / smallest + 2)
+
+    easy = [m for m in (512, 256, 128, 64, 32, 16) if work(m) <= _EASY]
+    m = cells or (easy[0] if easy else next((m for m in (16, 12, 8) if work(m) <= _MOST), 0))
+    return value_function(runs, edge, m) if m else None
 
 
 def epsilon(event: dp_event.DpEvent, delta: float, *, cells: int | None = None) -> float:
@@ -186,7 +190,7 @@ def epsilon(event: dp_event.DpEvent, delta: float, *, cells: int | None = None) 
     --------
     >>> run = dp_event.SelfComposedDpEvent(BoundedRangeDpEvent(0.1), 20)
     >>> round(epsilon(run, 1e-6), 3)
-    0.933
+    0.932
     """
     from discreet.accounting import rdp as renyi
 
@@ -200,7 +204,7 @@ def epsilon(event: dp_event.DpEvent, delta: float, *, cells: int | None = None) 
     if table is None or not math.isfinite(high):
         return math.inf
     total = _before(rest, table, delta, high)
-    return _invert(total, delta, high)
+    return _invert(total, delta, high, max(2 * high, table.step * table.values.size))
 
 
 def delta(event: dp_event.DpEvent, epsilon: float, *, cells: int | None = None) -> float:
@@ -231,13 +235,18 @@ def _before(rest: dp_event.DpEvent, table: ValueFunction, size: float, near: flo
     return lambda eps: min(1.0, max(part(eps) for part in parts))
 
 
-def _invert(total: Callable[[float], float], goal: float, high: float) -> float:
+def _invert(total: Callable[[float], float], goal: float, high: float, edge: float) -> float:
     """The least epsilon with total(epsilon) <= goal, from above; `total` decreases."""
     if total(0.0) <= goal:
         return 0.0
-    if total(high) > goal:
-        return math.inf
     low = 0.0
+    while total(high) > goal:
+        low, high = high, 1.5 * high
+        if high > edge:
+            high = edge
+            if total(high) > goal:
+                return math.inf
+            break
     while high - low > 1e-9 * high:
         middle = (low + high) / 2
         low, high = (low, middle) if total(middle) <= goal else (middle, high)

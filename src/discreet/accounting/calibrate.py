@@ -10,15 +10,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
 
 from dp_accounting import dp_event
 
 from discreet.accounting import bounded_range, composition, gdp, pld, pure, rdp, zcdp
-from discreet.accounting.events import BoundedRangeDpEvent, DominatedDpEvent, Run, leaves, positive, tally
+from discreet.accounting.events import BoundedRangeDpEvent, DominatedDpEvent, Run, positive, tally
+from discreet.accounting.standard import to_standard
 from discreet.privacy import Budget, Neighbours, PrivacyError
 
-__all__ = ["ACCOUNTANTS", "calibrate", "clip_shares", "delta", "epsilon", "spent", "steps_for", "to_standard"]
+__all__ = ["ACCOUNTANTS", "calibrate", "delta", "epsilon", "spent", "steps_for"]
 
 MakeEvent = Callable[[float], dp_event.DpEvent]
 
@@ -53,7 +53,9 @@ def _some_selection(runs: list[Run]) -> bool:
 
 ACCOUNTANTS: dict[str, _Accountant] = {
     "gdp": _Accountant(
-        _by_gdp, lambda e, x: gdp.delta(_mu(e), x), lambda r: all(pld.gaussian_multiplier(leaf) is not None for leaf, _ in r)
+        _by_gdp,
+        lambda e, x: gdp.delta(_mu(e), x),
+        lambda runs: all(pld.gaussian_multiplier(leaf) is not None for leaf, _ in runs),
     ),
     "value_function": _Accountant(
         bounded_range.epsilon, bounded_range.delta, lambda r: _all_supported(r) and _some_selection(r)
@@ -195,24 +197,36 @@ def spent(event: dp_event.DpEvent, delta: float, *, neighbors: Neighbours | str 
     return Budget(epsilon=epsilon(event, delta), delta=delta, neighbors=neighbors)
 
 
-def _excess(event: dp_event.DpEvent, budget: Budget, accountant: str) -> float:
-    """Logarithm of price over budget: at most 0 when the event fits.  Smooth in the noise, so roots are found fast."""
-    if budget.kind == "dp" and budget.delta > 0 and budget.epsilon > 0:
-        if accountant == "auto" and ACCOUNTANTS["pld"].reads(tally(event)) and not _lost(tally(event)):
-            names = _checked(event, accountant)[1]
-            if names[0] == "pld" and pure.epsilon_of(event) > budget.epsilon:
-                return math.log(pld.delta(event, budget.epsilon, expected=budget.delta) / budget.delta) / 10
-        price, limit = epsilon(event, budget.delta, accountant=accountant), budget.epsilon
-    elif budget.kind == "dp":
+def _price(event: dp_event.DpEvent, budget: Budget, accountant: str) -> float:
+    """What the event costs, over what the budget has: at most 1 when it fits."""
+    if budget.kind == "dp":
         price, limit = epsilon(event, budget.delta, accountant=accountant), budget.epsilon
     elif budget.kind == "zcdp":
         price, limit = zcdp.rho_of(event), budget.rho
     else:
         mu = pld.gaussian_mu(to_standard(event, "pld"))
         price, limit = math.inf if mu is None else mu, budget.mu
-    if price <= limit:
-        return math.log(price / limit) if price > 0 and limit > 0 else -50.0
-    return math.log(price / limit) if limit > 0 and math.isfinite(price) else 50.0
+    return 0.0 if price == 0 else price / limit if limit > 0 else math.inf
+
+
+def _excess(event: dp_event.DpEvent, budget: Budget, accountant: str, rough: bool = False) -> float:
+    """Logarithm of price over budget, at most 0 when the event fits.
+
+    Where a price takes an inner search it compares deltas instead, and `rough` gives a cheap figure to start from.
+    """
+    if budget.kind == "dp" and budget.delta > 0 and 0 < budget.epsilon < pure.epsilon_of(event):
+        runs, names = _checked(event, accountant)
+        size = None
+        if names[0] == "pld" and not _lost(runs):
+            size = pld.delta(event, budget.epsilon, expected=budget.delta, coarser=6.0 if rough else 1.0)
+        elif names[0] == "value_function" and not _lost(runs):
+            size = min(
+                rdp.delta(event, budget.epsilon), bounded_range.delta(event, budget.epsilon, cells=8 if rough else None)
+            )
+        if size is not None:
+            return math.log(max(size, 1e-300) / budget.delta) / 10
+    price = _price(event, budget, accountant)
+    return math.log(price) if 0 < price < math.inf else 50.0 if price else -50.0
 
 
 def calibrate(
@@ -222,7 +236,7 @@ def calibrate(
     accountant: str = "auto",
     increasing: bool = False,
     start: float = 1.0,
-    rtol: float = 1e-7,
+    rtol: float = 1e-6,
 ) -> float:
     """The least noise whose event fits the budget, rounded to the private side and checked once more.
 
@@ -238,7 +252,7 @@ def calibrate(
         True when the number is not a noise but a cost (an epsilon, an eta): the largest that fits is returned.
     start : float, default=1.0
         Where to begin looking.
-    rtol : float, default=1e-7
+    rtol : float, default=1e-6
         How far from the exact answer, relatively, the result may be; always on the private side.
 
     Returns
@@ -259,45 +273,52 @@ def calibrate(
     >>> epsilon(dp_event.GaussianDpEvent(sigma), 1e-6) <= 1
     True
     """
-    start = positive(start, "start")
     sign = -1.0 if increasing else 1.0
+    x = sign * math.log(positive(start, "start"))  # more is more private
 
-    def excess(x: float) -> float:
-        return _excess(make_event(math.exp(sign * x)), budget, accountant)
+    def excess(x: float, rough: bool = False) -> float:
+        return _excess(make_event(math.exp(sign * x)), budget, accountant, rough)
 
-    x = sign * math.log(start)  # more is more private
-    value = excess(x)
-    step = math.copysign(min(max(abs(value), 1e-3), 1.0), value if value else -1.0)
-    other, at_other = x, value
-    while (value > 0) == (at_other > 0):
-        x, value = other, at_other
-        other = x + step
-        at_other = excess(other)
-        step *= 2
-        if abs(other) > 80:
-            raise PrivacyError(f"no noise between e^-80 and e^80 makes the event cost {budget}; is it the right event?")
-    low, f_low, high, f_high = (x, value, other, at_other) if value > 0 else (other, at_other, x, value)
-    return math.exp(sign * _bracketed(excess, low, f_low, high, f_high, rtol))
+    slope = 0.0
+    if rtol < 1e-3:  # rough prices first, so that few exact ones are needed
+        x, slope = _root(lambda x: excess(x, True), x, slope, 3e-4, budget)
+    x, _ = _root(excess, x, slope, rtol, budget)
+    for _ in range(20):
+        noise = math.exp(sign * x)
+        if _price(make_event(noise), budget, accountant) <= 1:
+            return noise
+        x += rtol / 10
+    raise PrivacyError(f"the price near {noise:g} does not settle within {budget}; ask for a larger rtol")
 
 
-def _bracketed(
-    excess: Callable[[float], float], low: float, f_low: float, high: float, f_high: float, rtol: float
-) -> float:
-    """The end of the bracket that fits, once the bracket is narrow: secants aimed a little to the private side."""
-    for turn in range(200):
-        if high - low <= rtol:
+def _root(excess: Callable[[float], float], x: float, slope: float, rtol: float, budget: Budget) -> tuple[float, float]:
+    """A point with excess at most 0 and within `rtol` of one that is positive: secants inside a bracket.
+
+    Also returns the slope there, which the next search may begin with (0 if unknown).
+    """
+    points = [(x, excess(x))]
+    reach = abs(points[0][1] / slope) * 1.001 + rtol / 3 if slope else 1.0
+    while points[-1][1] <= 0 or len(points) == 1 or points[0][1] > 0:  # until the bracket has both signs
+        far = points[-1][0] + math.copysign(reach, points[0][1] if points[0][1] else -1.0)
+        points.append((far, excess(far)))
+        if (points[-1][1] > 0) != (points[0][1] > 0):
             break
-        if turn % 5 == 4 or not (math.isfinite(f_low) and math.isfinite(f_high)):
-            x = (low + high) / 2
-        else:
-            x = low + (high - low) * f_low / (f_low - f_high)
-            x = min(max(x + rtol / 3 * (1 if turn % 2 == 0 else -1), low + rtol / 4), high - rtol / 4)
-        value = excess(x)
-        if value <= 0:
-            high, f_high = x, value
-        else:
-            low, f_low = x, value
-    return high
+        reach *= 2
+        if abs(far) > 80:
+            raise PrivacyError(f"no number from e^-80 to e^80 makes the event cost {budget}; is it the right event?")
+    (x0, f0), (x1, f1) = points[-2:]
+    low, high = (x0, x1) if f0 > 0 else (x1, x0)
+    for turn in range(200):
+        if abs(high - low) <= rtol:
+            break
+        new = x1 - f1 * (x1 - x0) / (f1 - f0) if f1 != f0 else math.nan
+        # aim past the root by a third of the tolerance, towards the far end, so that the bracket closes from both sides
+        new += math.copysign(rtol / 3, (low + high) / 2 - new)
+        if not low < new < high or turn % 8 == 7:
+            new = (low + high) / 2
+        (x0, f0), (x1, f1) = (x1, f1), (new, excess(new))
+        low, high = (low, x1) if f1 <= 0 else (x1, high)
+    return high, (f1 - f0) / (x1 - x0)
 
 
 def steps_for(make_event: Callable[[int], dp_event.DpEvent], budget: Budget, *, accountant: str = "auto") -> int:
@@ -329,80 +350,3 @@ def steps_for(make_event: Callable[[int], dp_event.DpEvent], budget: Budget, *, 
         middle = (low + high) // 2
         low, high = (middle, high) if fits(middle) else (low, middle)
     return low
-
-
-def clip_shares(bounds: list[float], curvature: list[float] | None = None) -> list[float]:
-    r"""How to share one Gaussian release among parts with their own sensitivities.
-
-    Part j gets noise of standard deviation ``share_j`` times the noise multiplier of the whole, so that
-    :math:`\sum_j (\Delta_j / \text{share}_j)^2 = 1`: together they cost exactly what one release of sensitivity 1
-    costs.  With curvatures M, :math:`\text{share}_j^2 \propto \Delta_j\sqrt{M_j}`, which minimises
-    :math:`\sum \sigma_j^2 / M_j`.
-
-    Notes
-    -----
-    *Privacy.* Guarantee: the parts together are one Gaussian event.  Neighbours: those of `bounds`.
-    Public: both lists.  Bounded by: additivity of mu squared.  Proof: ``proofs/gdp.md``.
-
-    Examples
-    --------
-    >>> shares = clip_shares([3.0, 1.0])
-    >>> round(sum((b / s) ** 2 for b, s in zip([3.0, 1.0], shares)), 12)
-    1.0
-    """
-    delta = [positive(b, "bound") for b in bounds]
-    m = [1.0] * len(delta) if curvature is None else [positive(c, "curvature") for c in curvature]
-    if not delta or len(m) != len(delta):
-        raise ValueError(f"{len(m)} curvatures for {len(delta)} bounds; give one each, at least one")
-    raw = [math.sqrt(d * math.sqrt(c)) for d, c in zip(delta, m, strict=True)]
-    cost = math.sqrt(math.fsum((d / r) ** 2 for d, r in zip(delta, raw, strict=True)))
-    return [r * cost * (1 + 1e-15) for r in raw]
-
-
-def to_standard(event: dp_event.DpEvent, kind: Literal["pld", "rdp"]) -> dp_event.DpEvent:
-    """A tree of ``dp_accounting``'s own events, no more private than `event`, that its accountants read.
-
-    Notes
-    -----
-    *Privacy.* Guarantee: every bound on the result is one on `event`.  Neighbours: add/remove for the reader, whatever
-    the relation.  Public: the events.  Bounded by: leaf-by-leaf domination.  Proof: ``proofs/accounting.md``.
-
-    Examples
-    --------
-    >>> to_standard(BoundedRangeDpEvent(0.2), "rdp")
-    ZCDpEvent(rho=0.005000000000000002, xi=0.0)
-    """
-    if kind not in ("pld", "rdp"):
-        raise ValueError(f"kind={kind!r} must be 'pld' or 'rdp'")
-    parts = [_standard_run(leaf, count, kind) for leaf, count in leaves(event)]
-    if not parts:
-        return dp_event.NoOpDpEvent()
-    return parts[0] if len(parts) == 1 else dp_event.ComposedDpEvent(parts)
-
-
-def _standard_run(leaf: dp_event.DpEvent, count: int, kind: Literal["pld", "rdp"]) -> dp_event.DpEvent:
-    multiplier = pld.gaussian_multiplier(leaf)
-    if multiplier is not None:
-        leaf = dp_event.GaussianDpEvent(multiplier)
-    elif isinstance(leaf, DominatedDpEvent):
-        leaf = leaf.standard(kind)
-    elif isinstance(leaf, dp_event.PoissonSampledDpEvent):
-        mu = pld.gaussian_mu(leaf.event)
-        inner = dp_event.GaussianDpEvent(1 / mu) if mu else to_standard(leaf.event, kind)
-        leaf = dp_event.PoissonSampledDpEvent(leaf.sampling_probability, inner)
-        if kind == "rdp" and not mu:
-            leaf = _as_zcdp(leaf)
-    elif isinstance(leaf, (dp_event.DiscreteLaplaceDpEvent, dp_event.RandomizedResponseDpEvent)) and kind == "rdp":
-        leaf = _as_zcdp(leaf)
-    elif isinstance(leaf, dp_event.RandomizedResponseDpEvent):
-        leaf = dp_event.DiscreteLaplaceDpEvent(pure.epsilon_of(leaf), 1)
-    elif isinstance(leaf, dp_event.ZCDpEvent) and kind == "pld":
-        raise ValueError(f"{leaf!r} is known by its Renyi curve only; use to_standard(event, 'rdp')")
-    return dp_event.SelfComposedDpEvent(leaf, count) if count > 1 else leaf
-
-
-def _as_zcdp(leaf: dp_event.DpEvent) -> dp_event.DpEvent:
-    rho = zcdp.rho_of(leaf)
-    if not math.isfinite(rho):
-        raise ValueError(f"{leaf!r} has no finite rho, so no event that the 'rdp' accountant reads dominates it")
-    return dp_event.ZCDpEvent(rho)

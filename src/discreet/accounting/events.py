@@ -9,13 +9,15 @@ The one thing that does depend on the relation beyond the sensitivity is subsamp
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Literal
 
 import attr
 import numpy as np
 from dp_accounting import dp_event
 from numpy.typing import ArrayLike, NDArray
+
+from discreet.accounting.trees import Run, compose, leaves, repeat, tally
 
 if TYPE_CHECKING:
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
@@ -28,9 +30,11 @@ __all__ = [
     "DominatedDpEvent",
     "PureDpEvent",
     "ReplaceOneSampledDpEvent",
+    "Run",
     "compose",
     "leaves",
     "repeat",
+    "tally",
 ]
 
 Direction = Literal["remove", "add"]
@@ -284,15 +288,16 @@ class BoundedRangeDpEvent(DominatedDpEvent):
 class ReplaceOneSampledDpEvent(DominatedDpEvent):
     r"""A sampled mechanism when neighbours differ by *replacing* a row.
 
-    Each row takes part with the given probability: independently (Poisson), or as one of a batch of fixed size.
-    `event` describes the mechanism on the sample, its numbers relative to the **replace-one** sensitivity (twice the
-    bound on a row).  The amplification for add/remove is another theorem and another pair, so it has another event,
+    Each row takes part with the given probability: independently (Poisson), or as one of a batch of fixed size
+    (`fixed_size`).  `event` describes the mechanism on the sample, its numbers relative to the **replace-one**
+    sensitivity (for Gaussian noise on sums, twice the bound on a row), which must cover a missing row as well.  The
+    amplification for add/remove is another theorem and another pair, so it has another event,
     ``dp_event.PoissonSampledDpEvent``.
 
     Notes
     -----
-    *Privacy.* Guarantee: :math:`\delta(\log(1 + q(e^\epsilon - 1))) \le q\,\delta_0(\epsilon)` for epsilon at least
-    0, and its mirror image below.  Neighbours: replace one.  Public: the probability, the sampled event.
+    *Privacy.* Guarantee: Poisson Gaussian, exactly ``(1-q) N(0,1) + q N(mu/2,1)`` against its mirror image; otherwise
+    ``delta(log(1 + q(e^eps - 1))) <= q delta_0(eps)``.  Neighbours: replace one.  Public: all fields.
     Bounded by: the pair of the sampled event.  Proof: ``proofs/subsampling.md``.
 
     Examples
@@ -304,6 +309,7 @@ class ReplaceOneSampledDpEvent(DominatedDpEvent):
 
     sampling_probability: float
     event: dp_event.DpEvent
+    fixed_size: bool = False
 
     def __attrs_post_init__(self) -> None:
         _unit(self.sampling_probability, "sampling_probability")
@@ -311,17 +317,26 @@ class ReplaceOneSampledDpEvent(DominatedDpEvent):
     def profile(self, direction: Direction, epsilon: NDArray[np.float64]) -> NDArray[np.float64]:
         from discreet.accounting.subsampling import replace_one_profile
 
-        return replace_one_profile(self.sampling_probability, self.event, epsilon)
+        return replace_one_profile(self, epsilon)
 
     def loss_range(self, direction: Direction, tail: float) -> tuple[float, float]:
         from discreet.accounting.subsampling import replace_one_range
 
-        return replace_one_range(self.sampling_probability, self.event, tail)
+        return replace_one_range(self, tail)
+
+    def pmf(self, direction: Direction, step: float, tail: float) -> LossPmf:
+        from discreet.accounting.leaf_losses import replaced_gaussian
+        from discreet.accounting.pld import gaussian_mu
+
+        mu = gaussian_mu(self.event)
+        if mu and self.sampling_probability and not self.fixed_size:
+            return replaced_gaussian(self.sampling_probability, mu, step, tail)
+        return super().pmf(direction, step, tail)
 
     def rdp(self, orders: ArrayLike) -> NDArray[np.float64]:
         from discreet.accounting.subsampling import replace_one_rdp
 
-        return replace_one_rdp(self.sampling_probability, self.event, orders)
+        return replace_one_rdp(self, orders)
 
     def pure(self) -> float:
         from discreet.accounting.pure import epsilon_of
@@ -332,106 +347,4 @@ class ReplaceOneSampledDpEvent(DominatedDpEvent):
     def spread(self) -> float:
         from discreet.accounting.subsampling import replace_one_spread
 
-        return replace_one_spread(self.sampling_probability, self.event)
-
-
-def compose(*events: dp_event.DpEvent) -> dp_event.DpEvent:
-    """The events one after the other, each free to depend on what the earlier ones released.
-
-    >>> compose(PureDpEvent(1.0)), compose()
-    (PureDpEvent(epsilon=1.0), NoOpDpEvent())
-    """
-    if not events:
-        return dp_event.NoOpDpEvent()
-    return events[0] if len(events) == 1 else dp_event.ComposedDpEvent(list(events))
-
-
-def repeat(event: dp_event.DpEvent, count: int) -> dp_event.DpEvent:
-    """The same event `count` times.
-
-    >>> repeat(PureDpEvent(1.0), 3)
-    SelfComposedDpEvent(event=PureDpEvent(epsilon=1.0), count=3)
-    """
-    if isinstance(count, bool) or count != int(count) or count < 0:
-        raise ValueError(f"count={count!r} must be a whole number, at least 0")
-    return dp_event.NoOpDpEvent() if count == 0 else dp_event.SelfComposedDpEvent(event, int(count))
-
-
-Run = tuple[dp_event.DpEvent, int]
-_MAX_RUNS = 200_000
-
-
-def leaves(event: dp_event.DpEvent) -> list[Run]:
-    """The leaves of the tree in the order they were run, neighbouring equal ones counted together.
-
-    Counts are worked out here and nowhere else, so no accountant can price a repeated event as a single one.
-
-    >>> step = compose(PureDpEvent(1.0), BoundedRangeDpEvent(0.1))
-    >>> [(type(e).__name__, n) for e, n in leaves(repeat(step, 2))]
-    [('PureDpEvent', 1), ('BoundedRangeDpEvent', 1), ('PureDpEvent', 1), ('BoundedRangeDpEvent', 1)]
-    >>> leaves(repeat(repeat(PureDpEvent(1.0), 3), 4))
-    [(PureDpEvent(epsilon=1.0), 12)]
-    """
-    runs: list[Run] = []
-    for leaf, count in _walk(event):
-        if runs and runs[-1][0] == leaf:
-            runs[-1] = (leaf, runs[-1][1] + count)
-        else:
-            runs.append((leaf, count))
-            if len(runs) > _MAX_RUNS:
-                raise ValueError(f"more than {_MAX_RUNS} different steps in a row; count equal steps with repeat()")
-    return runs
-
-
-def tally(event: dp_event.DpEvent) -> list[Run]:
-    """Distinct leaves with how often each occurs, in order of first appearance.
-
-    >>> step = compose(PureDpEvent(1.0), BoundedRangeDpEvent(0.1))
-    >>> [n for _, n in tally(repeat(step, 500_000))]
-    [500000, 500000]
-    """
-    counts: dict[Any, list[Any]] = {}
-    for leaf, count in _bag(event):
-        key = leaf if type(leaf).__hash__ else repr(leaf)
-        entry = counts.setdefault((type(leaf), repr(key)), [leaf, 0])
-        entry[1] += count
-    return [(leaf, count) for leaf, count in counts.values()]
-
-
-def _children(event: dp_event.DpEvent) -> tuple[list[dp_event.DpEvent], int] | None:
-    if isinstance(event, dp_event.ComposedDpEvent):
-        return list(event.events), 1
-    if isinstance(event, dp_event.SelfComposedDpEvent):
-        if event.count < 0:
-            raise ValueError(f"count={event.count} of a repeated event must not be negative")
-        return [event.event], int(event.count)
-    return None
-
-
-def _walk(event: dp_event.DpEvent) -> Iterator[Run]:
-    if isinstance(event, dp_event.NoOpDpEvent):
-        return
-    family = _children(event)
-    if family is None:
-        yield event, 1
-        return
-    children, count = family
-    inner = [run for child in children for run in leaves(child)]
-    if len(inner) == 1:
-        yield inner[0][0], inner[0][1] * count
-        return
-    for _ in range(count if inner else 0):
-        yield from inner
-
-
-def _bag(event: dp_event.DpEvent) -> Iterator[Run]:
-    if isinstance(event, dp_event.NoOpDpEvent):
-        return
-    family = _children(event)
-    if family is None:
-        yield event, 1
-        return
-    for child in family[0]:
-        for leaf, count in _bag(child):
-            if count * family[1]:
-                yield leaf, count * family[1]
+        return replace_one_spread(self)

@@ -15,7 +15,7 @@ from scipy.special import erfcx, log_ndtr, ndtr
 
 from discreet.accounting.events import positive
 
-__all__ = ["compose", "delta", "epsilon", "log_delta", "mu_for"]
+__all__ = ["clip_shares", "compose", "delta", "epsilon", "log_delta", "mu_for"]
 
 _HALF_PI = math.sqrt(math.pi / 2)
 _LOG_ROOT_2PI = 0.5 * math.log(2 * math.pi)
@@ -43,7 +43,7 @@ def _mills_drop(centre: float, width: float) -> float:
 
 
 def _log_delta(mu: float, eps: float) -> float:
-    """log H_eps(mu), where delta = phi(a) (mills(-a) - mills(-b)), a = mu/2 - eps/mu, b = -mu/2 - eps/mu."""
+    """Log H_eps(mu), where delta = phi(a) (mills(-a) - mills(-b)), a = mu/2 - eps/mu, b = -mu/2 - eps/mu."""
     a, centre = mu / 2 - eps / mu, eps / mu
     if -a < -25:  # nearly certain to be told apart: the density form overflows, the plain one is exact
         return math.log(max(float(ndtr(a)) - math.exp(min(eps + float(log_ndtr(a - mu)), 0.0)), 1e-300))
@@ -82,8 +82,8 @@ def delta(mu: float, epsilon: float) -> float:
 
     Notes
     -----
-    *Privacy.* Guarantee: (epsilon, delta)-DP of any mu-GDP mechanism.  Neighbours: those of `mu`.  Public: both numbers.
-    Bounded by: Balle and Wang (2018), Theorem 8.  Proof: ``proofs/gdp.md``.
+    *Privacy.* Guarantee: (epsilon, delta)-DP of any mu-GDP mechanism.  Neighbours: those of `mu`.
+    Public: both numbers.  Bounded by: Balle and Wang (2018), Theorem 8.  Proof: ``proofs/gdp.md``.
 
     Examples
     --------
@@ -110,8 +110,8 @@ def epsilon(mu: float, delta: float) -> float:
 
     Notes
     -----
-    *Privacy.* Guarantee: (epsilon, delta)-DP of any mu-GDP mechanism.  Neighbours: those of `mu`.  Public: both numbers.
-    Bounded by: the inverse of :func:`delta`, checked at the answer.  Proof: ``proofs/gdp.md``.
+    *Privacy.* Guarantee: (epsilon, delta)-DP of any mu-GDP mechanism.  Neighbours: those of `mu`.
+    Public: both numbers.  Bounded by: the inverse of :func:`delta`, checked at the answer.  Proof: ``proofs/gdp.md``.
 
     Examples
     --------
@@ -211,3 +211,31 @@ def compose(*mus: float) -> float:
     squares = math.fsum(positive(m, "mu", zero=True) ** 2 for m in mus)
     root = math.sqrt(squares)
     return root if root * root >= squares else math.nextafter(root, math.inf)
+
+
+def clip_shares(bounds: list[float], curvature: list[float] | None = None) -> list[float]:
+    r"""How to share one Gaussian release among parts with their own sensitivities.
+
+    Part j gets noise of standard deviation ``share_j`` times the noise multiplier of the whole, so that
+    :math:`\sum_j (\Delta_j / \text{share}_j)^2 = 1`: together they cost exactly what one release of sensitivity 1
+    costs.  With curvatures M, :math:`\text{share}_j^2 \propto \Delta_j\sqrt{M_j}`, which minimises
+    :math:`\sum \sigma_j^2 / M_j`.
+
+    Notes
+    -----
+    *Privacy.* Guarantee: the parts together are one Gaussian event.  Neighbours: those of `bounds`.
+    Public: both lists.  Bounded by: additivity of mu squared.  Proof: ``proofs/gdp.md``.
+
+    Examples
+    --------
+    >>> shares = clip_shares([3.0, 1.0])
+    >>> round(sum((b / s) ** 2 for b, s in zip([3.0, 1.0], shares)), 12)
+    1.0
+    """
+    delta = [positive(b, "bound") for b in bounds]
+    m = [1.0] * len(delta) if curvature is None else [positive(c, "curvature") for c in curvature]
+    if not delta or len(m) != len(delta):
+        raise ValueError(f"{len(m)} curvatures for {len(delta)} bounds; give one each, at least one")
+    raw = [math.sqrt(d * math.sqrt(c)) for d, c in zip(delta, m, strict=True)]
+    cost = math.sqrt(math.fsum((d / r) ** 2 for d, r in zip(delta, raw, strict=True)))
+    return [r * cost * (1 + 1e-15) for r in raw]

@@ -11,135 +11,20 @@ import math
 
 import numpy as np
 from dp_accounting import dp_event
-from numpy.typing import NDArray
-from scipy.special import ndtr, ndtri
 
+from discreet.accounting import leaf_losses
 from discreet.accounting.events import (
     DIRECTIONS,
     Direction,
     DominatedDpEvent,
+    ReplaceOneSampledDpEvent,
     tally,
 )
 from discreet.accounting.pmf import Composition, LossPmf
 
 __all__ = ["composition", "delta", "epsilon", "leaf_pmf", "supported"]
 
-Floats = NDArray[np.float64]
-_NDTR_ERROR = 2e-15  # relative error of scipy's normal distribution function, with room
-_POINTS = 100  # grid points to a standard deviation of a single step: variance up by at most 1 / (4 _POINTS^2)
-
-
-def _normal_mass(edges: Floats) -> tuple[Floats, Floats]:
-    """Upper and lower bounds on the standard normal mass between consecutive edges, accurate in both tails."""
-    low, high = edges[:-1], edges[1:]
-    flip = low > 0
-    far, near = np.where(flip, -high, low), np.where(flip, -low, high)
-    big, small = ndtr(near), ndtr(far)
-    error = _NDTR_ERROR * (big + small)
-    return big - small + error, np.maximum(big - small - error, 0.0)
-
-
-def _gaussian(mu: float, step: float, tail: float) -> LossPmf:
-    """The loss is N(mu^2/2, mu^2) under P and N(-mu^2/2, mu^2) under Q, in both directions."""
-    reach = -float(ndtri(max(tail, 1e-300))) + 1
-    first = math.floor((mu * mu / 2 - mu * reach) / step)
-    last = math.ceil((mu * mu / 2 + mu * reach) / step)
-    z = np.arange(first, last + 1) * step / mu
-    p, q = _normal_mass(z - mu / 2)[0], _normal_mass(z + mu / 2)[1]
-    p[0] += float(ndtr(z[0] - mu / 2)) * (1 + _NDTR_ERROR)  # what lies below the grid counts as lying in its first cell
-    return LossPmf.from_cells(p, q, step, first, float(ndtr(mu / 2 - z[-1])) * (1 + _NDTR_ERROR))
-
-
-def _sampled_gaussian(q: float, mu: float, direction: Direction, step: float, tail: float) -> LossPmf:
-    """P = (1 - q) N(0, 1) + q N(mu, 1) against N(0, 1), or the other way round; the loss is monotone in the output."""
-    reach = -float(ndtri(max(tail, 1e-300))) + 1
-    sign = 1.0 if direction == "remove" else -1.0
-    ends = [sign * _sampled_loss(q, mu, x) for x in (-reach, mu + reach)]
-    first, last = math.floor(min(ends) / step), math.ceil(max(ends) / step)
-    losses = sign * np.arange(first, last + 1) * step  # of the mixture against N(0, 1)
-    # log(1 - q + q e^(mu x - mu^2/2)) = loss, solved for x
-    ratio = (np.expm1(losses) + q) / q
-    x = np.full(losses.size, -math.inf)
-    inside = ratio > 0
-    x[inside] = np.log(ratio[inside]) / mu + mu / 2
-    x = x if sign > 0 else x[::-1]
-    blank, blank_low = _normal_mass(x)
-    shifted, shifted_low = _normal_mass(x - mu)
-    mixed, mixed_low = (1 - q) * blank + q * shifted, (1 - q) * blank_low + q * shifted_low
-    below = float(ndtr(x[0])), float(ndtr(x[0] - mu))
-    above = float(ndtr(-x[-1])), float(ndtr(mu - x[-1]))
-    grow = 1 + 2 * _NDTR_ERROR
-    if sign > 0:
-        mixed[0] += ((1 - q) * below[0] + q * below[1]) * grow
-        return LossPmf.from_cells(mixed, blank_low, step, first, ((1 - q) * above[0] + q * above[1]) * grow)
-    p, lower = blank[::-1].copy(), mixed_low[::-1]
-    p[0] += above[0] * grow
-    return LossPmf.from_cells(p, lower, step, first, below[0] * grow)
-
-
-def _sampled_loss(q: float, mu: float, x: float) -> float:
-    return float(np.logaddexp(math.log1p(-q) if q < 1 else -math.inf, math.log(q) + mu * x - mu * mu / 2))
-
-
-def _laplace(eps: float, step: float) -> LossPmf:
-    """Atoms at +-eps, and in between density e^((loss - eps)/2) / 4 under P and e^(-(loss + eps)/2) / 4 under Q."""
-    first, last = math.floor(-eps / step), math.ceil(eps / step)
-    edges = np.clip(np.arange(first, last + 1) * step, -eps, eps)
-    widths = np.diff(edges)
-    p = 0.5 * np.exp((edges[:-1] - eps) / 2) * np.expm1(widths / 2)
-    q = 0.5 * np.exp(-(edges[1:] + eps) / 2) * np.expm1(widths / 2)
-    body = LossPmf.from_cells(p * (1 + 1e-14), q * (1 - 1e-14), step, first, 0.0)
-    atoms = LossPmf.from_atoms(np.array([-eps, eps]), np.array([math.exp(-eps) / 2, 0.5]), step)
-    return _sum(body, atoms)
-
-
-def _sum(one: LossPmf, other: LossPmf) -> LossPmf:
-    low = min(one.lowest, other.lowest)
-    high = max(one.lowest + one.mass.size, other.lowest + other.mass.size)
-    mass = np.zeros(high - low)
-    for pmf in (one, other):
-        mass[pmf.lowest - low : pmf.lowest - low + pmf.mass.size] += pmf.mass
-    return LossPmf(one.step, low, mass, one.infinity + other.infinity)
-
-
-def _discrete_laplace(a: float, sensitivity: int, step: float) -> LossPmf:
-    """Losses a (sensitivity - 2 k), k = 0 ... sensitivity."""
-    k = np.arange(sensitivity + 1)
-    p = math.tanh(a / 2) * np.exp(-a * k)
-    p[0], p[-1] = 1 / (1 + math.exp(-a)), math.exp(-a * sensitivity) / (1 + math.exp(-a))
-    return LossPmf.from_atoms(a * (sensitivity - 2.0 * k), p * (1 + 1e-15), step)
-
-
-def _randomized_response(noise: float, buckets: int, step: float) -> LossPmf:
-    """The worst of all relations: one true bucket against another (mixtures of which cover a blank row)."""
-    if buckets == 1 or noise == 1:
-        return LossPmf.from_atoms(np.zeros(1), np.ones(1), step)
-    lie = noise / buckets
-    truth = 1 - noise + lie
-    loss = math.log(truth / lie)
-    return LossPmf.from_atoms(np.array([-loss, 0.0, loss]), np.array([lie, (buckets - 2) * lie, truth]), step)
-
-
-def sampled(pmf: LossPmf, q: float, direction: Direction) -> LossPmf:
-    """Poisson subsampling of any pair, under add/remove (Zhu, Dong and Wang, 2022, Theorem 11).
-
-    Removing compares ``(1 - q) Q + q P`` with Q, adding compares P with ``(1 - q) P + q Q``.
-    """
-    keep = pmf.mass > 0
-    p, losses = pmf.mass[keep], pmf.losses[keep]
-    lower = p * np.exp(-losses)
-    if direction == "remove":
-        mixed = np.logaddexp(math.log1p(-q) if q < 1 else -math.inf, math.log(q) + losses)
-        missing = max(0.0, 1 - float(lower.sum()))  # Q where P has nothing: loss log(1 - q)
-        masses = np.append((1 - q) * lower + q * p, (1 - q) * missing)
-        at = np.append(mixed, math.log1p(-q) if q < 1 else 0.0)
-        return LossPmf.from_atoms(at, masses * (1 + 1e-13), pmf.step, q * pmf.infinity)
-    mixed = -np.logaddexp(math.log1p(-q) if q < 1 else -math.inf, math.log(q) - losses)
-    if q == 1 or pmf.infinity == 0:
-        return LossPmf.from_atoms(mixed, p * (1 + 1e-13), pmf.step, pmf.infinity)
-    return LossPmf.from_atoms(
-        np.append(mixed, -math.log1p(-q)), np.append(p, pmf.infinity) * (1 + 1e-13), pmf.step, 0.0
-    )
+_POINTS = 64, 1024  # grid points to a standard deviation of a single step: variance up by at most 1 / (4 points^2)
 
 
 def gaussian_mu(event: dp_event.DpEvent) -> float | None:
@@ -170,11 +55,18 @@ def gaussian_multiplier(leaf: dp_event.DpEvent) -> float | None:
     if isinstance(leaf, dp_event.PoissonSampledDpEvent) and leaf.sampling_probability == 1:
         mu = gaussian_mu(leaf.event)
         return None if mu is None else (1 / mu if mu else math.inf)
-    return None
+    own = getattr(leaf, "gaussian_mu", None)  # an event that knows itself to be dominated by a Gaussian mechanism
+    return math.nextafter(1 / own, 0.0) if own else None
 
 
 def _sampled_mu(leaf: dp_event.DpEvent) -> float | None:
     return gaussian_mu(leaf.event) if isinstance(leaf, dp_event.PoissonSampledDpEvent) else None
+
+
+_THEIRS = (dp_event.MixtureOfGaussiansDpEvent, dp_event.TruncatedSubsampledGaussianDpEvent)
+_KINDS = (
+    dp_event.LaplaceDpEvent, dp_event.DiscreteLaplaceDpEvent, dp_event.RandomizedResponseDpEvent, *_THEIRS
+)  # fmt: skip
 
 
 def supported(leaf: dp_event.DpEvent) -> bool:
@@ -187,8 +79,7 @@ def supported(leaf: dp_event.DpEvent) -> bool:
         return True
     if isinstance(leaf, dp_event.PoissonSampledDpEvent):
         return all(supported(inner) for inner, _ in tally(leaf.event))
-    kinds = (dp_event.LaplaceDpEvent, dp_event.DiscreteLaplaceDpEvent, dp_event.RandomizedResponseDpEvent)
-    return isinstance(leaf, kinds) or gaussian_multiplier(leaf) is not None
+    return isinstance(leaf, _KINDS) or gaussian_multiplier(leaf) is not None
 
 
 def leaf_pmf(leaf: dp_event.DpEvent, direction: Direction, step: float, tail: float) -> LossPmf:
@@ -201,22 +92,24 @@ def leaf_pmf(leaf: dp_event.DpEvent, direction: Direction, step: float, tail: fl
         return leaf.pmf(direction, step, tail)
     multiplier = gaussian_multiplier(leaf)
     if multiplier is not None:
-        return _gaussian(1 / multiplier, step, tail)
+        return leaf_losses.gaussian(1 / multiplier, step, tail)
     if isinstance(leaf, dp_event.LaplaceDpEvent):
-        return _laplace(1 / leaf.noise_multiplier, step)
+        return leaf_losses.laplace(1 / leaf.noise_multiplier, step)
     if isinstance(leaf, dp_event.DiscreteLaplaceDpEvent):
-        return _discrete_laplace(leaf.noise_parameter, leaf.sensitivity, step)
+        return leaf_losses.discrete_laplace(leaf.noise_parameter, leaf.sensitivity, step)
     if isinstance(leaf, dp_event.RandomizedResponseDpEvent):
-        return _randomized_response(leaf.noise_parameter, leaf.num_buckets, step)
+        return leaf_losses.randomized_response(leaf.noise_parameter, leaf.num_buckets, step)
+    if isinstance(leaf, _THEIRS):
+        return leaf_losses.tabulated(leaf, step, tail)
     if isinstance(leaf, dp_event.PoissonSampledDpEvent):
         q = float(leaf.sampling_probability)
         if q == 0:
             return LossPmf(step, 0, np.ones(1), 0.0)
         mu = _sampled_mu(leaf)
         if mu is not None:
-            return _sampled_gaussian(q, mu, direction, step, tail)
+            return leaf_losses.sampled_gaussian(q, mu, direction, step, tail)
         inner = Composition([(leaf_pmf(e, direction, step, tail), n) for e, n in tally(leaf.event)])
-        return sampled(inner.flattened(), q, direction)
+        return leaf_losses.sampled(inner.flattened(), q, direction)
     raise ValueError(f"{leaf!r} has no loss distribution here; use accountant='rdp'")
 
 
@@ -239,6 +132,15 @@ def _scale(leaf: dp_event.DpEvent) -> tuple[float, float]:
     if isinstance(leaf, dp_event.DiscreteLaplaceDpEvent):
         top = leaf.noise_parameter * leaf.sensitivity
         return top, top
+    if isinstance(leaf, dp_event.MixtureOfGaussiansDpEvent):
+        worst = max(leaf.sensitivities) / leaf.standard_deviation
+        mean_square = sum(p * c * c for p, c in zip(leaf.sampling_probs, leaf.sensitivities, strict=True))
+        return math.sqrt(mean_square) / leaf.standard_deviation, worst * worst / 2 + 12 * worst
+    if isinstance(leaf, dp_event.TruncatedSubsampledGaussianDpEvent):
+        inner = dp_event.PoissonSampledDpEvent(
+            leaf.sampling_probability, dp_event.GaussianDpEvent(leaf.noise_multiplier)
+        )
+        return _scale(inner)
     top = -math.log(max(leaf.noise_parameter / leaf.num_buckets, 1e-300))
     return top, top
 
@@ -264,7 +166,10 @@ def composition(event: dp_event.DpEvent, tail: float, *, coarser: float = 1.0) -
     variance = sum(n * s * s for s, _, n in scales)
     if not runs or variance == 0:
         return {d: Composition([]) for d in DIRECTIONS}
-    step = coarser * math.sqrt(variance / total) / _POINTS
+    points = min(max(2048 / math.sqrt(total), _POINTS[0]), _POINTS[1])
+    step = coarser * math.sqrt(variance / total) / points
+    if any(isinstance(leaf, _THEIRS) for leaf, _ in runs):
+        step = max(step, 1e-3)  # the library tabulates slowly
     step = max(step, max(top for _, top, _ in scales) / 2**19, 12 * math.sqrt(variance) / 2**20)
     share = tail / total
     return {d: Composition([(leaf_pmf(e, d, step, share), n) for e, n in runs]) for d in DIRECTIONS}
@@ -277,7 +182,36 @@ def epsilon(event: dp_event.DpEvent, delta: float, *, coarser: float = 1.0) -> f
     >>> round(epsilon(event, 1e-5), 3)
     1.828
     """
-    return max(c.epsilon(delta) for c in composition(event, delta * 1e-7, coarser=coarser).values())
+    alone = _alone(event)
+    if alone is not None and 0 < delta < 1:
+        return _inverse(alone, delta)
+    sides = composition(event, delta * 1e-7, coarser=coarser)
+    answer = sides["remove"].epsilon(delta)
+    if sides["add"].chernoff(answer) <= delta:  # most often one direction is far below the other
+        return answer
+    return max(answer, sides["add"].epsilon(delta))
+
+
+def _alone(event: dp_event.DpEvent) -> DominatedDpEvent | None:
+    """The one leaf of the tree, used once, if it prices itself: no grid is needed then."""
+    runs = tally(event)
+    leaf = runs[0][0] if len(runs) == 1 and runs[0][1] == 1 else None
+    return leaf if isinstance(leaf, DominatedDpEvent) and not isinstance(leaf, ReplaceOneSampledDpEvent) else None
+
+
+def _inverse(leaf: DominatedDpEvent, delta: float) -> float:
+    """The smallest epsilon at which the leaf's own delta is at most `delta`, rounded up."""
+    if leaf.delta(0.0) <= delta:
+        return 0.0
+    low, high = 0.0, 1.0
+    while leaf.delta(high) > delta:
+        low, high = high, 2 * high
+        if high > 1e6:
+            return min(leaf.pure(), math.inf)
+    while high - low > 1e-9 * high:
+        middle = (low + high) / 2
+        low, high = (middle, high) if leaf.delta(middle) > delta else (low, middle)
+    return high
 
 
 def delta(event: dp_event.DpEvent, epsilon: float, *, expected: float | None = None, coarser: float = 1.0) -> float:
@@ -288,12 +222,17 @@ def delta(event: dp_event.DpEvent, epsilon: float, *, expected: float | None = N
 
     >>> event = dp_event.SelfComposedDpEvent(dp_event.LaplaceDpEvent(1.0), 4)
     >>> round(delta(event, 3.0), 5)
-    0.08863
+    0.08862
     """
+    alone = _alone(event)
+    if alone is not None:
+        return alone.delta(epsilon)
     tail = 1e-16 if expected is None else expected * 1e-7
     while True:
         parts = composition(event, tail, coarser=coarser)
-        answer = max(c.delta(epsilon) for c in parts.values())
+        answer = parts["remove"].delta(epsilon)
+        if parts["add"].chernoff(epsilon) > answer:
+            answer = max(answer, parts["add"].delta(epsilon))
         lost = max(c.infinity for c in parts.values())
         if expected is not None or lost < 1e-5 * answer or lost > 1e3 * tail or tail < 1e-280:
             return answer

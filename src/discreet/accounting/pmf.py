@@ -62,7 +62,7 @@ class LossPmf:
     @property
     def losses(self) -> Floats:
         """The grid."""
-        return (self.lowest + np.arange(self.mass.size)) * self.step
+        return (self.lowest + np.arange(self.mass.size, dtype=np.float64)) * self.step
 
     def delta(self, epsilon: float) -> float:
         """The profile at one epsilon."""
@@ -88,11 +88,13 @@ class LossPmf:
         cell = np.floor(losses / step).astype(np.int64)
         lowest, size = int(cell.min()), int(cell.max() - cell.min()) + 2
         if size > _LARGEST:
-            raise ValueError(f"losses from {losses.min():g} to {losses.max():g} on a grid of {step:g} need {size} points")
+            raise ValueError(f"losses from {losses.min():g} to {losses.max():g} at a step of {step:g}: {size} points")
         above = np.clip(losses - cell * step + 4 * _U * np.abs(losses), 0.0, step)
         right = np.minimum(p * (np.expm1(-above) / math.expm1(-step)) * (1 + 8 * _U), p)
         where = cell - lowest
-        mass = np.bincount(where, p - right, size) + np.bincount(where + 1, right, size)
+        mass = np.zeros(size)
+        mass += np.bincount(where, p - right, size)
+        mass += np.bincount(where + 1, right, size)
         return cls(step, lowest, mass * (1 + 8 * _U), infinity)
 
     @classmethod
@@ -105,7 +107,7 @@ class LossPmf:
         first, last = math.floor(low / step), max(math.ceil(high / step), math.floor(low / step) + 1)
         if last - first > _LARGEST:
             raise ValueError(f"losses from {low:g} to {high:g} on a grid of {step:g} need {last - first} points")
-        grid = np.arange(first, last + 1) * step
+        grid = np.arange(first, last + 1, dtype=np.float64) * step
         alpha = np.exp(grid)
         value = np.minimum(np.asarray(profile(grid), dtype=float) * (1 + 1e-14), 1.0)
         value = np.minimum.accumulate(np.maximum(value, -np.expm1(np.minimum(grid, 0.0))))
@@ -119,7 +121,7 @@ class LossPmf:
         return cls(step, first, mass * (1 + 1e-13), float(value[-1]))
 
     def thinned(self, infinity: float) -> LossPmf:
-        """This with probability ``1 - infinity``, and everything revealed otherwise."""
+        """The same with probability ``1 - infinity``, and everything revealed otherwise."""
         return LossPmf(self.step, self.lowest, self.mass * (1 - infinity), infinity + (1 - infinity) * self.infinity)
 
     @cached_property
@@ -180,9 +182,9 @@ class Composition:
         self.parts = [(pmf, count) for pmf, count in parts if count]
         self.step = self.parts[0][0].step if self.parts else 1.0
         # 1 - prod (1 - p)^count
-        self.infinity = -math.expm1(
-            math.fsum(n * math.log1p(-min(p.infinity, 1 - _U)) for p, n in self.parts)
-        ) * (1 + 1e-12)
+        self.infinity = -math.expm1(math.fsum(n * math.log1p(-min(p.infinity, 1 - _U)) for p, n in self.parts)) * (
+            1 + 1e-12
+        )
         self._rough = [(pmf.coarse(), count) for pmf, count in self.parts]
         self._tilted: _Tilted | None = None
 
@@ -220,6 +222,14 @@ class Composition:
             self._tilted = _Tilted(self, tilt)
         return self._finish(self._tilted.log_excess(epsilon)[0])
 
+    def chernoff(self, epsilon: float) -> float:
+        """A cheap, looser bound on delta, from the moment of one order."""
+        if not self.parts:
+            return max(0.0, -math.expm1(epsilon))
+        tilt = self._best_tilt(lambda t, k: k - t * epsilon)
+        exponent = self.log_mgf(tilt) - tilt * epsilon + tilt * math.log(tilt / (1 + tilt)) - math.log1p(tilt)
+        return self._finish(exponent + 1e-12)
+
     def flattened(self) -> LossPmf:
         """The composition as one loss distribution, for sampling it as a whole; tails below 1e-12 become infinite."""
         if not self.parts:
@@ -240,7 +250,7 @@ class Composition:
         """
         tilt = self._best_tilt(lambda t, k: k + log_moment(t) - t * epsilon)
         table = _Tilted(self, tilt)
-        losses = table.low + np.arange(table.table.size) * self.step
+        losses = table.low + np.arange(table.table.size, dtype=np.float64) * self.step
         hidden = 2 * _WINDOW * math.exp(log_moment(tilt))
 
         def delta(eps: float) -> float:
@@ -286,11 +296,11 @@ def _root(function: Callable[[float], tuple[float, float]], goal: float, high: f
     high = at
     for _ in range(200):
         # aim a hair to the right of the root, so that the last step lands on the safe side
-        new = at + (goal - value) / slope + 2e-12 * high
+        new = at + (goal - value) / slope + 2e-12 * high if slope else math.nan
         at = new if low < new < high else (low + high) / 2
         value, slope = function(at)
         low, high = (low, at) if value <= goal else (at, high)
-        if high - low <= 1e-11 * high or abs(at - high) + abs(goal - value) / -slope <= 4e-12 * high:
+        if high - low <= 1e-11 * high or (at == high and goal - value <= -4e-12 * high * slope):
             break
     return high * (1 + 1e-13)
 

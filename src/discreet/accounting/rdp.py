@@ -7,21 +7,26 @@ valid epsilon, so a finite set of orders needs no certificate.
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 import numpy as np
 from dp_accounting import dp_event
 from dp_accounting.rdp import RdpAccountant
 from numpy.typing import ArrayLike, NDArray
+from scipy import special
 
 from discreet.accounting import pure
 from discreet.accounting.events import DominatedDpEvent, tally
 from discreet.accounting.pld import gaussian_mu, gaussian_multiplier, leaf_pmf, supported
+from discreet.privacy import PrivacyError
 
 __all__ = ["ORDERS", "curve", "delta", "epsilon", "to_delta", "to_epsilon"]
 
 Floats = NDArray[np.float64]
 
-ORDERS: Floats = np.unique(np.concatenate([1 + np.geomspace(0.02, 1, 12), np.arange(3, 65), np.geomspace(70, 1e5, 30).round()]))
+ORDERS: Floats = np.unique(
+    np.concatenate([1 + np.geomspace(0.02, 1, 12), np.arange(3, 65), np.geomspace(70, 1e5, 30).round()])
+)
 
 
 def to_epsilon(orders: ArrayLike, values: ArrayLike, delta: float) -> float:
@@ -43,7 +48,7 @@ def to_epsilon(orders: ArrayLike, values: ArrayLike, delta: float) -> float:
     if delta >= 1 or not np.any(r):
         return 0.0
     eps = r + np.log1p(-1 / a) - (math.log(delta) + np.log(a)) / (a - 1)
-    return max(0.0, float(np.min(eps))) * (1 + 1e-12)
+    return max(0.0, float(np.min(eps[np.isfinite(eps)], initial=math.inf))) * (1 + 1e-12)
 
 
 def to_delta(orders: ArrayLike, values: ArrayLike, epsilon: float) -> float:
@@ -55,7 +60,8 @@ def to_delta(orders: ArrayLike, values: ArrayLike, epsilon: float) -> float:
     a, r = np.asarray(orders, dtype=float), np.asarray(values, dtype=float)
     if not np.any(r):
         return 0.0 if epsilon >= 0 else -math.expm1(epsilon)
-    log_delta = float(np.min((a - 1) * (r - epsilon + np.log1p(-1 / a)) - np.log(a)))
+    exponents = (a - 1) * (r - epsilon + np.log1p(-1 / a)) - np.log(a)
+    log_delta = float(np.min(exponents[np.isfinite(exponents)], initial=0.0))
     return min(1.0, math.exp(min(log_delta, 0.0)) * (1 + 1e-12))
 
 
@@ -89,15 +95,15 @@ def _leaf(leaf: dp_event.DpEvent, a: Floats) -> Floats:
     if isinstance(leaf, dp_event.ZCDpEvent):
         if leaf.rho < 0 or leaf.xi < 0:
             raise ValueError(f"{leaf!r} has a negative parameter")
-        return leaf.xi + leaf.rho * a
+        return np.asarray(leaf.xi + leaf.rho * a)
     if isinstance(leaf, dp_event.LaplaceDpEvent):
         return _laplace(1 / leaf.noise_multiplier, a) if leaf.noise_multiplier else np.full_like(a, math.inf)
     if isinstance(leaf, dp_event.PoissonSampledDpEvent):
         mu = gaussian_mu(leaf.event)
         if mu is not None:
-            return _ask(dp_event.PoissonSampledDpEvent(leaf.sampling_probability, _one(mu)), a) if mu else 0 * a
+            return _sampled_gaussian(float(leaf.sampling_probability), mu, a)
     if isinstance(leaf, dp_event.RepeatAndSelectDpEvent):
-        from discreet.accounting.calibrate import to_standard
+        from discreet.accounting.standard import to_standard
 
         return _ask(dp_event.RepeatAndSelectDpEvent(to_standard(leaf.event, "rdp"), leaf.mean, leaf.shape), a)
     if supported(leaf):
@@ -105,13 +111,53 @@ def _leaf(leaf: dp_event.DpEvent, a: Floats) -> Floats:
     raise ValueError(f"{leaf!r} is not an event that this accountant knows; give it a dominating event")
 
 
-def _one(mu: float) -> dp_event.DpEvent:
-    return dp_event.GaussianDpEvent(1 / mu)
-
-
 def _ask(leaf: dp_event.DpEvent, a: Floats) -> Floats:
-    """The library's curve for one leaf, used once: whole orders are closed sums, the others its convergent series."""
+    """The library's curve for one leaf, used once."""
+    _check_library()
     return np.asarray(RdpAccountant(a).compose(leaf).rdp, dtype=float)
+
+
+@lru_cache(maxsize=1)
+def _check_library() -> None:
+    """Refuse a library whose numbers differ from what can be worked out by hand, whatever its version says."""
+    q, z = 0.3, 1.5
+    by_hand = math.log1p(q * q * math.expm1(1 / z**2))  # order 2
+    plain = float(RdpAccountant([2.0]).compose(dp_event.PoissonSampledDpEvent(q, dp_event.GaussianDpEvent(z))).rdp[0])
+    # one repetition of the best of exactly one run is the run itself, plus what Theorem 2 of its paper adds
+    once = dp_event.RepeatAndSelectDpEvent(dp_event.GaussianDpEvent(z), 1.0, 1.0)
+    best = float(RdpAccountant([2.0, 4.0]).compose(once).rdp[0])
+    if abs(plain / by_hand - 1) > 1e-9 or best < 1 / z**2:
+        raise PrivacyError(
+            f"the installed dp_accounting prices a known event at {plain!r} instead of {by_hand!r}; "
+            "install the version that discreet pins"
+        )
+
+
+def _sampled_gaussian(q: float, mu: float, a: Floats) -> Floats:
+    """Mironov, Talwar and Zhang (2019): a binomial sum at whole orders, chords of ``(a - 1) D_a`` (convex) between."""
+    if q == 0 or mu == 0:
+        return np.zeros_like(a)
+    plain = a * mu * mu / 2
+    below, above = np.floor(a), np.ceil(a)
+    sums = {k: _whole_order(q, mu, int(k)) for k in np.unique(np.concatenate([below, above])) if k <= _WHOLE}
+    w = a - below
+    left, right = (np.array([sums.get(k, 1e300) for k in ends]) for ends in (below, above))
+    chord = (1 - w) * left + w * right  # orders past the last one summed fall back on `plain`
+    return np.asarray(np.minimum(np.maximum(chord, 0.0) / (a - 1) * (1 + 1e-12), plain))
+
+
+_WHOLE = 2048
+
+
+def _whole_order(q: float, mu: float, a: int) -> float:
+    """``(a - 1) D_a``, summed from the second power on, as the first two add up to one."""
+    if a == 1 or q == 1:
+        return a * (a - 1) * mu * mu / 2
+    k = np.arange(2, a + 1)
+    log_choose = special.gammaln(a + 1) - special.gammaln(k + 1) - special.gammaln(a - k + 1)
+    grow = mu * mu * k * (k - 1) / 2
+    terms = log_choose + k * math.log(q) + (a - k) * math.log1p(-q) + grow + np.log(-np.expm1(-grow))
+    return float(np.logaddexp(0.0, special.logsumexp(terms)))
 
 
 def _laplace(eps: float, a: Floats) -> Floats:
@@ -128,7 +174,7 @@ def _from_losses(leaf: dp_event.DpEvent, a: Floats) -> Floats:
         return np.full_like(a, math.inf)
     pmfs = [leaf_pmf(leaf, d, max(top / 4096, 1e-12), 0.0) for d in ("remove", "add")]
     worst = [max(p.log_mgf(x - 1) if p.infinity == 0 else math.inf for p in pmfs) / (x - 1) for x in a]
-    return np.minimum(np.maximum(np.array(worst), 0.0), pure.rdp(top, a))
+    return np.asarray(np.minimum(np.maximum(np.array(worst), 0.0), pure.rdp(top, a)))
 
 
 def epsilon(event: dp_event.DpEvent, delta: float) -> float:

@@ -49,6 +49,8 @@ def delta(rho: float, epsilon: float) -> float:
     >>> round(delta(0.1, 2.0), 8)
     4.33e-06
     """
+    if math.isinf(rho):
+        return 1.0
     rho, eps = positive(rho, "rho", zero=True), float(epsilon)
     if rho == 0:
         return 0.0
@@ -73,6 +75,8 @@ def epsilon(rho: float, delta: float) -> float:
     >>> round(epsilon(0.02436, 1e-6), 3)
     1.0
     """
+    if math.isinf(rho):
+        return math.inf
     rho = positive(rho, "rho", zero=True)
     if rho == 0 or delta >= 1:
         return 0.0
