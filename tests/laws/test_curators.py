@@ -163,10 +163,7 @@ def test_threads_and_tiles_change_no_bit(statistic: str) -> None:
     rows = data(20_000, seed=1)  # several tiles, the last one short
     plain = answer(build(rows, BOUNDS["l2 and constant"]), statistic)
     for name in ("csr", "blocks of 7", "permuted") if statistic != "partial" else ("csr", "permuted"):
-        if name == "blocks of 7":
-            stored = blocks(3001)(*rows)
-        else:
-            stored = STORAGES[name](*rows)
+        stored = (blocks(3001) if name == "blocks of 7" else STORAGES[name])(*rows)
         assert answer(build(stored, BOUNDS["l2 and constant"], n_threads=2), statistic) == plain, name
     assert answer(build(rows, BOUNDS["l2 and constant"], n_threads=2), statistic) == plain
 

@@ -83,7 +83,8 @@ class RowBounds:
     >>> grid = RowBounds(l2=1, intercept=0.5).grid(3)
     >>> grid.n_weights, round(float(grid.l2 * grid.unit), 4)
     (4, 1.118)
-    >>> float(RowBounds(low=0, high=10).grid(2).linf * grid.unit)
+    >>> grid = RowBounds(low=0, high=10).grid(2)
+    >>> float(grid.linf * grid.unit)
     5.0
     """
 

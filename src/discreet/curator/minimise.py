@@ -33,6 +33,7 @@ class Minimiser(CuratorCore):
         *,
         composite: Any = None,
         slack: float = 0.0,
+        n_rows: int | None = None,
     ) -> Bounded:
         r"""The minimiser of ``sum w f(<z, theta>, y) + theta' Lambda theta / 2 + <b, theta>``, to ``tau / lambda``.
 
@@ -53,6 +54,9 @@ class Minimiser(CuratorCore):
         slack : float, default=0
             How far (in norm) `linear_term` can be from the ideal perturbation that its proof speaks of: it counts as
             part of the tolerance.
+        n_rows : int, optional
+            Where the number of rows is private: a public or paid number that it does not exceed, on which the smallest
+            provable `tau` depends.  Default: the most that a curator holds.
         composite : Penalty, optional
             A convex set (``L1Ball``...) or a penalty (``L1``...) to add, by its ``prox``.
 
@@ -83,7 +87,7 @@ class Minimiser(CuratorCore):
         quadratic = Quadratic.of(penalty, size)
         if not math.isfinite(loss.smoothness):
             raise ValueError("this loss has a kink: its minimiser can't be certified; take its smoothed form")
-        floor = self.tolerance(loss, penalty)
+        floor = self.tolerance(loss, penalty, n_rows)
         tau = floor if tau is None else float(tau)
         if not floor <= tau < math.inf:
             raise ValueError(f"tau={tau:g} is below {floor:g}, what double precision can prove for this many rows")
@@ -129,7 +133,7 @@ class Minimiser(CuratorCore):
         >>> curator.tolerance(LogisticLoss(), 1.0) < 1e-6
         True
         """
-        n = n_rows if n_rows is not None else MAX_ROWS if self._private_n else self._count()
+        n = self._count() if not self._private_n else MAX_ROWS if n_rows is None else int(n_rows)
         return provable_tolerance(self.grid, loss, penalty, n)
 
 

@@ -124,6 +124,8 @@ class ObjectivePerturbation(Solver):
     def run(self, problem: Problem, schedule: Mapping[str, Any], curator: Curator, ask: Ask) -> Weights:
         """Tilt, minimise inside the curator, release."""
         tilt = ask.tilt(problem.shape)
-        minimum = curator.minimise(problem.loss, schedule["ridge"], tilt, schedule["tau"], slack=schedule["slack"])
+        minimum = curator.minimise(
+            problem.loss, schedule["ridge"], tilt, schedule["tau"], slack=schedule["slack"], n_rows=problem.rows
+        )
         weights: Weights = ask.weights(minimum)
         return weights.reshape(problem.shape)
