@@ -63,8 +63,12 @@ def replace_one_bound(one: Bound, two: Bound, reach: float) -> Bound:
     return values
 
 
-def best_split(one: Bound, two: Bound, log_alpha: float, reach: float, rounds: int = 4) -> float:
+def best_split(
+    one: Bound, two: Bound, log_alpha: float, reach: float, guides: tuple[Bound, Bound] | None = None
+) -> float:
     """Theorem 7 at one alpha: the smallest right side over s, on a grid refined around its best point.
+
+    `guides`, if given, are cheaper functions close to `one` and `two`, used only to find where to look.
 
     >>> from discreet.accounting.objective_curvature import SHAPES
     >>> from discreet.accounting.objective_profile import directions, gaussian_profile
@@ -73,14 +77,20 @@ def best_split(one: Bound, two: Bound, log_alpha: float, reach: float, rounds: i
     1.0
     """
     best = 1.0
-    for a, b in ((one, two), (two, one)):
+    first, second = (one, two) if guides is None else guides
+    for a, b, find_a, find_b in ((one, two, first, second), (two, one, second, first)):
         low, high = min(-reach, log_alpha - reach), max(reach, log_alpha + reach)
-        for _ in range(rounds):
+        for _ in range(4):
             s: Array = low + (high - low) / 128 * np.arange(129.0)
-            right = a(s) + np.exp(np.minimum(s, 700.0)) * b(log_alpha - s)
-            i, step = int(np.argmin(right)), (high - low) / 128
-            best, low, high = min(best, float(right[i])), s[i] - 2 * step, s[i] + 2 * step
+            i, step = int(np.argmin(_right_side(find_a, find_b, log_alpha, s))), (high - low) / 128
+            low, high = s[i] - 2 * step, s[i] + 2 * step
+        s = (low + high) / 2 + (high - low) * np.arange(-8.0, 9.0) / 16
+        best = min(best, float(np.min(_right_side(a, b, log_alpha, s))))
     return best
+
+
+def _right_side(a: Bound, b: Bound, log_alpha: float, s: Array) -> Array:
+    return np.asarray(a(s) + np.exp(np.minimum(s, 700.0)) * b(log_alpha - s))
 
 
 def _lower_hull(x: Array, y: Array) -> NDArray[np.intp]:

@@ -79,9 +79,14 @@ class Curvature:
         [0.25, 0.25]
         """
 
+        if self.name == "pseudo_huber":
+            return self
+
         def cells(nodes: Array) -> Array:
             return np.asarray(np.maximum.accumulate(self.cells(nodes)[::-1])[::-1])
 
+        if self.name == "logistic":
+            return replace(self, name="logistic, nonincreasing", cells=_soft_cells, chords=_soft_chords, agree=None)
         return replace(self, name=f"{self.name}, nonincreasing", cells=cells, chords=None, agree=None)
 
     def for_short_rows(self) -> Curvature:
@@ -97,8 +102,7 @@ class Curvature:
 
         def cells(nodes: Array) -> Array:
             h, low, high = self.cells(nodes), nodes[:-1], nodes[1:]
-            if low[0] == 0.0:  # the limit of s^2 h(u) / u^2 at s = u = 0 is at most sup h
-                h = np.concatenate([[self.beta], h[1:]])
+            # at s = 0 the term is t^2 h(0) <= h(0), which the first cell covers
             ratio = h / np.where(low > 0, low, 1.0) ** 2
             later = np.concatenate([np.maximum.accumulate(ratio[::-1])[::-1][1:], [0.0]])
             return np.asarray(np.minimum(np.maximum(h, high**2 * later), self.beta))
@@ -165,6 +169,15 @@ def _soft_cells(nodes: Array) -> Array:
     return _logistic_h(np.maximum(nodes[:-1], 0.5))
 
 
+def _soft_chords(kappa: float, nodes: Array) -> tuple[Array, Array]:
+    """The tangent at the middle of the cell: 1/4 up to one half and s (1 - s) beyond is concave and smooth."""
+    middle, half = (nodes[:-1] + nodes[1:]) / 2, np.diff(nodes) / 2
+    at = np.maximum(middle, 0.5)
+    inside = 1.0 + kappa * _logistic_h(at)
+    value, slope = np.log(inside), kappa * (1.0 - 2.0 * at) / inside
+    return value - slope * half, value + slope * half
+
+
 def _left_cells(h: Callable[[Array], Array]) -> Callable[[Array], Array]:
     return lambda nodes: np.asarray(h(nodes[:-1]), dtype=float)
 
@@ -175,7 +188,7 @@ SHAPES: dict[str, Curvature] = {
         # f' = -y sigmoid(-y u): |f'| = s, f'' = s (1 - s), for hard labels
         Curvature("logistic", True, 0.25, _logistic_cells, _logistic_chords, agree=_logistic_agree),
         # labels in [0, 1]: |f'| = |p - y| = s leaves p(1 - p) free up to 1/4 while s <= 1/2
-        Curvature("logistic_soft", False, 0.25, _soft_cells),
+        Curvature("logistic_soft", False, 0.25, _soft_cells, _soft_chords),
         # f' = C t / sqrt(1 + t^2), f'' = (1 + t^2)^(-3/2) = (1 - s^2)^(3/2)
         Curvature(
             "pseudo_huber", False, 1.0, _left_cells(_pseudo_huber_h), _pseudo_huber_chords, agree=_pseudo_huber_agree

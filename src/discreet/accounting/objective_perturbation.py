@@ -58,7 +58,7 @@ def _losses(
     mu: float, kappa: float, shape: str | Curvature, apart: bool, n_classes: int
 ) -> tuple[LossBound, LossBound]:
     if shape == "softmax":
-        return softmax_directions(mu, kappa, n_classes, step=0.005)
+        return softmax_directions(mu, kappa, n_classes, step=0.01)
     return directions(mu, kappa, _shape(shape, apart))
 
 
@@ -146,7 +146,8 @@ class ObjectivePerturbationDpEvent(DominatedDpEvent):
         """Both ordered directions for one record there or not; the solver's tolerance included."""
         one, two = ordered_bounds(*self._directions())
         if self.tolerance_mu:
-            return with_gaussian(one, self.tolerance_mu), with_gaussian(two, self.tolerance_mu)
+            cells = round(min(max(8000 * self.tolerance_mu / self.mu, 400), 20_000))
+            return with_gaussian(one, self.tolerance_mu, cells), with_gaussian(two, self.tolerance_mu, cells)
         return one, two
 
     def _reach(self) -> float:
@@ -179,7 +180,7 @@ class ObjectivePerturbationDpEvent(DominatedDpEvent):
     def pmf(self, direction: Direction, step: float, tail: float) -> LossPmf:
         """See :class:`~discreet.accounting.events.DominatedDpEvent`."""
         low, high = self.loss_range(direction, tail)
-        spacing = max(self.mu / 200.0, (high - low) / 20_000)
+        spacing = max(self.mu / 200.0, (high - low) / (2_000 if self.shape == "softmax" else 20_000))
         if self.gaussian_mu is not None:
             return discretise(lambda la: self.profile(direction, la), step, low, high, spacing)
         bound = self._bound(direction)  # built once: profile() would build it again
@@ -196,8 +197,8 @@ class ObjectivePerturbationDpEvent(DominatedDpEvent):
         if not self.twice:
             at = np.array([eps])
             return float(min(1.0, max(one(at)[0], two(at)[0])))
-        rounds = 4 if not self.tolerance_mu else 3
-        return min(best_split(one, two, eps, self._reach(), rounds), float(self._direct(np.array([eps]))[0]))
+        guides = ordered_bounds(*self._directions())
+        return min(best_split(one, two, eps, self._reach(), guides), float(self._direct(np.array([eps]))[0]))
 
     def _vertices(self) -> tuple[float, Array]:
         """Theorem 7': the log determinant's largest value, and the norms whose Gaussian profiles are added."""
