@@ -34,8 +34,8 @@ format: $(STAMP) ## let ruff rewrite what it can
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-types: $(STAMP)  ## mypy --strict over src
-	$(BIN)/mypy --strict src
+types: $(STAMP)  ## mypy, strict, over src (settings in pyproject.toml)
+	$(BIN)/mypy
 
 docs: $(STAMP)   ## build the documentation; a warning is an error
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
