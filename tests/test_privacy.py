@@ -75,7 +75,7 @@ def test_budgets_of_different_relations_do_not_mix():
     with pytest.raises(ValueError, match="do not combine"):
         Budget(1) + Budget(1, neighbors="replace_one")
     with pytest.raises(ValueError, match="do not combine"):
-        Budget(1) <= Budget(rho=1)
+        assert Budget(1) <= Budget(rho=1)
 
 
 SECRET = [41, 42, 43]

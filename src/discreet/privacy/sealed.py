@@ -73,5 +73,9 @@ _KEY = object()
 
 
 def unseal(sealed: Sealed) -> Any:
-    """Open a sealed value.  Only ``mechanisms/`` and ``curator/`` may call this; a static test enforces it."""
+    """Open a sealed value.  Only ``mechanisms/`` and ``curator/`` may call this; a static test enforces it.
+
+    >>> unseal(Sealed(3))
+    3
+    """
     return sealed._opener(_KEY)
