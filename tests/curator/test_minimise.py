@@ -133,7 +133,7 @@ def test_the_certificate_covers_the_true_error(loss: Any) -> None:
 
 @pytest.mark.parametrize("relation", list(Neighbours))
 def test_what_its_bound_covers(relation: Neighbours) -> None:
-    """With a perturbation: 2 tau / lambda for any pair, never doubled again.  Without: the exact minimiser's move too."""
+    """With a perturbation 2 tau / lambda for any pair, never doubled again; without, the minimiser's move as well."""
     c, loss, ridge, tau = curated(LogisticLoss(), neighbors=relation), LogisticLoss(), 4.0, 1e-2
     noise = Gaussian.sealed_noise(c.n_weights, 2.0**22, Fraction(1, 2**20), SeededSource(1))
     error = c.minimise(loss, ridge, noise, tau, n_rows=400)

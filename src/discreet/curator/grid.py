@@ -67,7 +67,9 @@ class RowBounds:
     intercept : float, default=0
         When positive, each row gets a last column of this constant, *inside* the bounds of the row.
     y : (float, float), optional
-        Public range of a real target, which is clipped to it.  Class codes need none.
+        Public range of a real target less `y_centre`, which is clipped to it.  Class codes need none.
+    y_centre : float, default=0
+        What is subtracted from a real target first.
     weight : float, default=1
         Public cap of the sample weights.
     bits : int, default=16
@@ -97,6 +99,7 @@ class RowBounds:
     scale: Any = 1.0
     intercept: float = 0.0
     y: tuple[float, float] | None = None
+    y_centre: float = 0.0
     weight: float = 1.0
     bits: int = 16
 

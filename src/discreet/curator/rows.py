@@ -195,7 +195,7 @@ def _targets(y: Floats | None, grid: Grid) -> Floats | None:
         return y
     low, high = grid.bounds.y
     unit = float(power_of_two(max(abs(low), abs(high)))) / 2**TARGET_BITS
-    on_grid: Floats = np.clip(np.rint(np.clip(y, low, high) / unit) * unit, low, high)
+    on_grid: Floats = np.clip(np.rint(np.clip(y - grid.bounds.y_centre, low, high) / unit) * unit, low, high)
     return on_grid
 
 

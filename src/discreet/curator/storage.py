@@ -46,6 +46,11 @@ class ViewCurator(Curator):
 class DenseCurator(ViewCurator):
     """Rows of a dense matrix in memory; made by :func:`make_curator`.
 
+    Notes
+    -----
+    *Privacy.* As for every :class:`Curator`.  Guarantee: every answer is sealed.  Neighbours: the relation it was built
+    with.  Public: bounds and column count.  Bounded by: whole-number clipping of each row.  Proof: ``proofs/curator.md``.
+
     Examples
     --------
     >>> import numpy as np
@@ -56,6 +61,11 @@ class DenseCurator(ViewCurator):
 
 class SparseCurator(ViewCurator):
     """Rows of a sparse matrix in memory, as CSR; made by :func:`make_curator`.
+
+    Notes
+    -----
+    *Privacy.* As for every :class:`Curator`.  Guarantee: every answer is sealed.  Neighbours: the relation it was built
+    with.  Public: bounds and column count.  Bounded by: whole-number clipping of each row.  Proof: ``proofs/curator.md``.
 
     Examples
     --------
@@ -97,6 +107,11 @@ class LazyCurator(Curator):
 
 class ChunkedCurator(LazyCurator):
     """Rows in blocks (a sequence, or Parquet row groups), put on the grid as they are read.
+
+    Notes
+    -----
+    *Privacy.* As for every :class:`Curator`.  Guarantee: every answer is sealed.  Neighbours: the relation it was built
+    with.  Public: bounds and column count.  Bounded by: whole-number clipping of each row.  Proof: ``proofs/curator.md``.
 
     Examples
     --------

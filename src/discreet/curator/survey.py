@@ -62,6 +62,11 @@ class Survey:
         return self._table.n_features
 
     @property
+    def sparse(self) -> bool:
+        """Whether rows are stored sparsely, so that zeros must stay zeros."""
+        return any(piece().sparse for piece in self._table.pieces()[:1])
+
+    @property
     def n_rows(self) -> int:
         """The number of rows, where it is public."""
         if not self.neighbors.public_n:
@@ -117,8 +122,15 @@ class Survey:
 
         return self._counted((cuts.size + 1,), ONE_BIN, count)
 
-    def column_histogram(self, edges: ArrayLike, column: int | None = None, absolute: bool = False) -> Bounded:
-        """For each column (or one), how many rows are in each bin; flattened, column by column.
+    def column_histogram(
+        self,
+        edges: ArrayLike,
+        column: int | None = None,
+        absolute: bool = False,
+        centre: ArrayLike = 0.0,
+        scale: ArrayLike = 1.0,
+    ) -> Bounded:
+        """For each column (or one), how many rows have ``(x - centre) / scale`` in each bin; column by column.
 
         A row is in one bin of every column, so the l2 bound grows with the root of the number of columns.
 
@@ -131,6 +143,11 @@ class Survey:
         chosen = list(range(self.n_features)) if column is None else [int(column)]
         p, bins = len(chosen), cuts.size + 1
         zero = int(np.searchsorted(cuts, 0.0, side="right"))
+        offset, divisor = (
+            np.broadcast_to(np.asarray(v, dtype=np.float64), (self.n_features,)) for v in (centre, scale)
+        )
+        if not np.isfinite(offset).all() or not np.isfinite(divisor).all() or not (divisor > 0).all():
+            raise ValueError("centre and scale must be finite, and scale positive")
 
         def place(x: Floats) -> NDArray[np.int64]:
             return np.searchsorted(cuts, np.abs(x) if absolute else x, side="right")
@@ -138,10 +155,14 @@ class Survey:
         def count(block: Block, at: slice, live: NDArray[np.int64]) -> Any:
             part = block.X[at][live]
             if not block.sparse:
-                x = np.asarray(part[:, chosen], dtype=np.float64)
+                x = (np.asarray(part[:, chosen], dtype=np.float64) - offset[chosen]) / divisor[chosen]
                 return np.bincount((place(x) + bins * np.arange(p)).ravel(), minlength=p * bins).reshape(p, bins)
+            if offset.any():
+                raise ValueError("sparse columns have no centre: their zeros aren't stored")
             part = part.tocsc()[:, chosen].tocoo()
-            out = np.bincount(place(part.data) + bins * part.col.astype(np.int64), minlength=p * bins).reshape(p, bins)
+            out = np.bincount(
+                place(part.data / divisor[chosen][part.col]) + bins * part.col.astype(np.int64), minlength=p * bins
+            ).reshape(p, bins)
             out[:, zero] += live.size - np.bincount(part.col, minlength=p)
             return out
 
