@@ -119,7 +119,7 @@ class TestEveryEvent:
     def test_moments_are_above_those_of_the_pair(self, event):
         orders = np.array([1.1, 2.0, 8.0, 32.0])
         ours = event.rdp(orders)
-        for direction, build in event.pairs():
+        for _, build in event.pairs():
             pair = build(event.mu / 300, 1e-15)
             low = np.array([pair.log_mgf(a - 1) / (a - 1) for a in orders])
             assert np.all(ours >= low * (1 - 2e-2))  # with a tolerance the sum of both divergences is the sharper one

@@ -78,7 +78,6 @@ class Curvature:
         >>> SHAPES["logistic"].nonincreasing().cells(np.array([0.0, 0.1, 1.0])).tolist()
         [0.25, 0.25]
         """
-
         if self.name == "pseudo_huber":
             return self
 
@@ -90,9 +89,9 @@ class Curvature:
         return replace(self, name=f"{self.name}, nonincreasing", cells=cells, chords=None, agree=None)
 
     def for_short_rows(self) -> Curvature:
-        """The curvature to use for every row no longer than R (Lemma 3): `self` if h(s)/s^2 is nonincreasing.
+        """The curvature to use for every shorter row and smaller weight: `self` if h(s)/s is nonincreasing.
 
-        Otherwise ``s^2 sup { h(u) / u^2 : u >= s }``.
+        Otherwise ``s sup { h(u) / u : u >= s }``, which is above the ``s^2 sup { h(u) / u^2 }`` of Lemma 3.
 
         >>> SHAPES["logistic"].for_short_rows() is SHAPES["logistic"]
         True
@@ -103,9 +102,9 @@ class Curvature:
         def cells(nodes: Array) -> Array:
             h, low, high = self.cells(nodes), nodes[:-1], nodes[1:]
             # at s = 0 the term is t^2 h(0) <= h(0), which the first cell covers
-            ratio = h / np.where(low > 0, low, 1.0) ** 2
+            ratio = h / np.where(low > 0, low, 1.0)
             later = np.concatenate([np.maximum.accumulate(ratio[::-1])[::-1][1:], [0.0]])
-            return np.asarray(np.minimum(np.maximum(h, high**2 * later), self.beta))
+            return np.asarray(np.minimum(np.maximum(h, high * later), self.beta))
 
         return replace(self, name=f"{self.name}, short rows", cells=cells, chords=None, falling=True, agree=None)
 
