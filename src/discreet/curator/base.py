@@ -72,8 +72,38 @@ def slopes_of(method: Callable[[Any, Any], Any], margin: Floats, y: Floats | Non
         return np.asarray(method(full, target), dtype=np.float64)[:n]
 
 
+class Once:
+    """A ticket for one statistic: a random batch, and all views of it, share one.
+
+    Two statistics of one batch would be one joint release about one random sample, which no event of separate samples
+    prices.
+    """
+
+    def __init__(self) -> None:
+        self._used = False
+
+    def take(self) -> None:
+        """Use the ticket, or refuse."""
+        if self._used:
+            raise PrivacyError(
+                "a random batch answers one question: a second about the same rows would be priced as if its rows "
+                "were drawn anew; draw a fresh batch"
+            )
+        self._used = True
+
+
+class Differences:
+    """A loss as the curator sees it when slopes at two models are subtracted: its steepest slope doubles."""
+
+    def __init__(self, loss: SupportsMargins) -> None:
+        self.lipschitz, self.n_outputs = 2.0 * float(loss.lipschitz), int(loss.n_outputs)
+
+
 class CuratorCore(ABC):
     """Storage, grids and exact sums; :class:`Curator` adds the statistics on top."""
+
+    part: object | None = None  # which of several disjoint parts these rows are, if they are one
+    _once: Once | None = None
 
     def __init__(
         self,
@@ -140,7 +170,7 @@ class CuratorCore(ABC):
     def _sum(self, shape: tuple[int, ...], entry: int, work: Tile) -> NDArray[np.int64]:
         """Add up `work` over all tiles; one row adds at most `entry` to a coordinate, in absolute value."""
         if entry * MAX_ROWS >= 2**62:
-            raise OverflowError(f"rows may add {entry} units each, too much for {MAX_ROWS} rows: use a smaller clip")
+            raise OverflowError(f"rows may add {entry} units each, too much for {MAX_ROWS} rows: use fewer bits")
         totals = [_Total(shape, entry) for _ in range(self.n_threads)]
 
         def run(rows: Rows, tiles: list[tuple[int, int]], total: _Total) -> None:
@@ -160,7 +190,9 @@ class CuratorCore(ABC):
         return sum((t.finish() for t in totals[1:]), totals[0].finish())
 
     def _sealed(self, value: NDArray[np.int64], contribution: Contribution, unit: Fraction, **more: Any) -> Bounded:
-        return Bounded(value, contribution, unit, self.neighbors, rate=self._rate, **more)
+        if self._once is not None:
+            self._once.take()
+        return Bounded(value, contribution, unit, self.neighbors, rate=self._rate, part=self.part, **more)
 
     # -- model weights ------------------------------------------------------------------------------------------
 
@@ -234,7 +266,14 @@ class CuratorCore(ABC):
         value = self._sum((1,), 1, work)
         return self._sealed(value, Contribution(l1=1, l2=1, linf=1, monotone=True), Fraction(1))
 
-    def gradient(self, loss: SupportsMargins, weights: ArrayLike, clip: Clip | None = None) -> Bounded:
+    def gradient(
+        self,
+        loss: SupportsMargins,
+        weights: ArrayLike,
+        clip: Clip | None = None,
+        *,
+        reference: ArrayLike | None = None,
+    ) -> Bounded:
         """The sum over rows of ``w * derivative(margin, y) * z``, each row's term clipped.
 
         Parameters
@@ -245,6 +284,9 @@ class CuratorCore(ABC):
             The model.  A matrix of weights gives its gradient flattened in the same order.
         clip : Clip, optional
             Needed when the loss's derivative has no bound.
+        reference : array like `weights`, optional
+            A second model whose gradient is subtracted, row by row: the row's term is ``w * (derivative at weights -
+            derivative at reference) * z``, so that clipping remains a matter of one number per row and output.
 
         Notes
         -----
@@ -264,13 +306,15 @@ class CuratorCore(ABC):
         >>> float(g.sensitivity("l2") * g.unit)
         0.5
         """
-        plan = Residuals(loss, self.grid, clip)
+        plan = Residuals(loss if reference is None else Differences(loss), self.grid, clip)
         theta, unit = self._on_grid(weights, plan.outputs)
+        other = None if reference is None else self._on_grid(reference, plan.outputs)
         caps = plan.coordinate_caps if clip is not None and clip.norm == "per_coordinate" else None
         drop = clip is not None and clip.mode == "drop"
 
         def work(rows: Rows, a: int, b: int, acc: Floats) -> None:
-            r = self._residuals(loss, plan, rows, a, b, self._margins(rows, a, b, theta, unit))
+            away = None if other is None else self._margins(rows, a, b, *other)
+            r = self._residuals(loss, plan, rows, a, b, self._margins(rows, a, b, theta, unit), away)
             if caps is None:
                 rows.back(a, b, r, acc)
             else:
@@ -281,8 +325,19 @@ class CuratorCore(ABC):
         flat = np.ascontiguousarray(value.T).reshape(-1)
         return self._sealed(flat, plan.contribution, plan.gradient_unit)
 
-    def _residuals(self, loss: SupportsMargins, plan: Residuals, rows: Rows, a: int, b: int, margins: Floats) -> Floats:
+    def _residuals(
+        self,
+        loss: SupportsMargins,
+        plan: Residuals,
+        rows: Rows,
+        a: int,
+        b: int,
+        margins: Floats,
+        reference: Floats | None,
+    ) -> Floats:
         d = slopes_of(loss.derivative, margins, self._targets(rows, a, b), rows.tile_rows)
+        if reference is not None:
+            d = d - slopes_of(loss.derivative, reference, self._targets(rows, a, b), rows.tile_rows)
         w = self._weight(rows, a, b)
         if w is not None:
             d = d * (w if d.ndim == 1 else w[:, None])

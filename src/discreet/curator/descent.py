@@ -33,7 +33,7 @@ def newton(objective: Objective, tau: float, composite: Any) -> tuple[Floats, bo
         else:
             gradient = objective.gradient(theta, margins)
         size = _distance(objective, theta, gradient, composite)
-        if size <= tau / 4:
+        if size <= tau / 4 or stalled >= 3:
             final, proved = certify(objective, theta, tau, composite)
             if proved:
                 return final, True
@@ -46,6 +46,8 @@ def newton(objective: Objective, tau: float, composite: Any) -> tuple[Floats, bo
             direction = target - theta
         elif hessian is not None:
             direction = objective.solve(hessian, gradient)
+            if not np.isfinite(direction).all():
+                break
         elif composite is not None:
             break
         else:
@@ -61,21 +63,9 @@ def _distance(objective: Objective, theta: Floats, gradient: Floats, composite: 
     """The norm that has to come down: of the gradient, or of the step that the prox takes, scaled."""
     if composite is None:
         return float(np.linalg.norm(gradient))
-    step = 1.0 / _smoothness(objective)
+    step = 1.0 / objective.smoothness
     moved = np.asarray(composite.prox(theta - step * gradient, step))
     return float(np.linalg.norm(theta - moved)) / step
-
-
-def _smoothness(objective: Objective) -> float:
-    """A bound on the largest eigenvalue of the Hessian, from the rows."""
-    if not hasattr(objective, "_bound"):
-        square = 0.0
-        for rows, a, b, at in objective.tiles():
-            norms = rows.norms[a:b, 1] * objective.unit
-            square += float((norms * norms if objective.w is None else norms * norms * objective.w[at]).sum())
-        bound = float(objective.loss.smoothness) * square * 1.001 + objective.quadratic.strongest
-        objective._bound = bound  # type: ignore[attr-defined]
-    return float(objective._bound)  # type: ignore[attr-defined]
 
 
 def certify(objective: Objective, theta: Floats, tau: float, composite: Any) -> tuple[Floats, bool]:
@@ -87,7 +77,7 @@ def certify(objective: Objective, theta: Floats, tau: float, composite: Any) -> 
     # v = M (theta - moved) + gradient(moved) - gradient(theta) is a subgradient of the whole objective at `moved`
     theta = objective.on_margin_grid(theta)
     gradient, error = objective.certified(theta)
-    m = _smoothness(objective)
+    m = objective.smoothness
     exact = np.asarray(composite.prox(theta - gradient / m, 1.0 / m))
     moved = objective.on_margin_grid(exact)
     there, error_there = objective.certified(moved)
@@ -186,7 +176,7 @@ def accelerated(objective: Objective, tau: float, composite: Any) -> Floats:
     Schmidt, Le Roux and Bach (2011), Proposition 4: with gradients within E of the truth and q = sqrt(lambda / M),
     ``sqrt(J(x_k) - J*) <= (1 - q)^(k/2) sqrt(2 (J(0) - J*)) + (2 E / q) sqrt(2 / lambda)``.
     """
-    weakest, m = objective.quadratic.weakest, _smoothness(objective)
+    weakest, m = objective.quadratic.weakest, objective.smoothness
     q = math.sqrt(weakest / m)
     x = np.zeros(objective.size)
     if composite is not None:

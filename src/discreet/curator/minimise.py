@@ -87,6 +87,8 @@ class Minimiser(CuratorCore):
         quadratic = Quadratic.of(penalty, size)
         if not math.isfinite(loss.smoothness):
             raise ValueError("this loss has a kink: its minimiser can't be certified; take its smoothed form")
+        if not math.isfinite(loss.lipschitz):
+            raise ValueError("no proof covers the minimiser of a loss of unbounded slope; take a Huber form of it")
         floor = self.tolerance(loss, penalty, n_rows)
         tau = floor if tau is None else float(tau)
         if not floor <= tau < math.inf:
@@ -114,8 +116,6 @@ class Minimiser(CuratorCore):
         e = Fraction(tau) / weakest / unit + Fraction(math.isqrt(size) + 1, 2)
         move = Fraction(0)
         if not perturbed:
-            if not math.isfinite(loss.lipschitz):
-                raise ValueError("without a perturbation the minimiser's movement is bounded by the loss's derivative")
             steepest = Fraction(float(loss.lipschitz)) * Fraction(self.bounds.weight)
             move = steepest * self.grid.l2 * self.grid.unit / weakest / unit
         once = move + (e if self.neighbors is Neighbours.REPLACE_ONE else 2 * e)
@@ -147,17 +147,13 @@ def provable_tolerance(grid: Grid, loss: SupportsMargins, penalty: Any, n_rows: 
     """
     quadratic = Quadratic.of(penalty, grid.n_weights * int(loss.n_outputs))
     row, weight = float(grid.l2 * grid.unit), grid.bounds.weight
-    steepest = float(loss.lipschitz) if math.isfinite(loss.lipschitz) else _steepest_near(grid)
-    reach = 2 * n_rows * weight * steepest * row
+    steepest, size = float(loss.lipschitz), grid.n_weights * int(loss.n_outputs)
+    # see proofs/minimise.md: a gradient's error per row, and the accelerated method's need of it to be small
+    reach = (1 + math.sqrt(loss.n_outputs)) * n_rows * weight * steepest * row
     smooth = n_rows * weight * float(loss.smoothness) * row**2 + quadratic.strongest
-    error = 2 * (SLOPE_ERROR + 16 * UNIT_ROUNDOFF) * reach + 2.0**-46 * max(steepest, 1.0) * row
-    return max(16 * error * math.sqrt(smooth / quadratic.weakest), 1e-9 * min(steepest * row, 1.0))
-
-
-def _steepest_near(grid: Grid) -> float:
-    """The slope that a loss without a bound on it is taken to have: the width of the targets' public range."""
-    y = grid.bounds.y
-    return 2.0 if y is None else 2.0 * max(abs(y[0]), abs(y[1]))
+    error = 2 * (SLOPE_ERROR + 16 * UNIT_ROUNDOFF) * reach
+    ends = (1e-9 + 2.0**-36 * math.sqrt(size)) * weight * steepest * row
+    return 16 * error * math.sqrt(smooth / quadratic.weakest) + ends
 
 
 def _solve(objective: Objective, tau: float, composite: Any) -> Floats:

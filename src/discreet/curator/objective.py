@@ -70,6 +70,13 @@ class Quadratic:
             )
         return made
 
+    @property
+    def rounding(self) -> float:
+        """How many unit roundoffs, times the norm of theta, :meth:`times` and a sum after it can be off."""
+        if self.diagonal is not None:
+            return 4 * self.strongest
+        return (len(self.matrix) + 4) * float(np.linalg.norm(self.matrix))
+
     def times(self, theta: Floats) -> Floats:
         """``Lambda theta``."""
         return np.asarray(self.diagonal * theta if self.diagonal is not None else self.matrix @ theta)
@@ -94,6 +101,7 @@ class Objective:
         self.size = curator.n_weights * self.outputs
         self.unit = float(curator.grid.unit)
         self.n = curator._count()
+        self._smoothness: float | None = None
         self.y, self.w = self._side()
 
     def _side(self) -> tuple[Floats, Floats | None]:
@@ -124,6 +132,17 @@ class Objective:
 
     def _flat(self, back: Floats) -> Floats:
         return back if self.outputs == 1 else np.ascontiguousarray(back.T).reshape(-1)
+
+    @property
+    def smoothness(self) -> float:
+        """A bound on the largest eigenvalue of the Hessian, from the rows' norms."""
+        if self._smoothness is None:
+            square = 0.0
+            for rows, a, b, at in self.tiles():
+                norms = rows.norms[a:b, 1] * self.unit
+                square += float((norms * norms if self.w is None else norms * norms * self.w[at]).sum())
+            self._smoothness = float(self.loss.smoothness) * square * 1.001 + self.quadratic.strongest
+        return self._smoothness
 
     def margins(self, theta: Floats) -> Floats:
         """Margins of all rows, in floats."""
@@ -194,24 +213,23 @@ class Objective:
     def certified(self, theta: Floats) -> tuple[Floats, float]:
         """The gradient at `theta` (which must be on the margin grid) and a proved bound on its l2 error.
 
-        Margins are exact; residuals are split into two whole numbers whose sums are exact within a tile; what is left
+        Margins are exact; residuals are split into whole numbers whose sums are exact within a tile; what is left
         is the error of the derivative itself, a few roundings per tile, and the public terms (proofs/minimise.md).
         """
         cur, k = self.curator, self.outputs
         whole, unit = cur._on_grid(theta.reshape(k, -1) if k > 1 else theta, k)
         total = np.zeros((cur.n_weights,) + ((k,) if k > 1 else ()))
         carry = np.zeros_like(total)
-        lipschitz = float(self.loss.lipschitz) if math.isfinite(self.loss.lipschitz) else 0.0
+        steepest = float(self.loss.lipschitz) * math.sqrt(k)
         reach, left = 0.0, 0.0  # sum of |w f'| |x| with the slack of the slope; what the two whole numbers leave over
         for rows, a, b, at in self.tiles():
             m = cur._margins(rows, a, b, whole, unit)
             d = self._weighted(slopes_of(self.loss.derivative, m, self.y[at], rows.tile_rows), at)
             w = 1.0 if self.w is None else self.w[at]
-            slack = w * (lipschitz if lipschitz else np.abs(self.y[at]))
             size = np.abs(d) if k == 1 else np.sqrt((d * d).sum(axis=1))
             norms = rows.norms[a:b, 1] * self.unit
-            reach += float((size + slack) @ norms)
-            part, resolution = _two_part_back(rows, a, b, d, cur.grid.linf)
+            reach += float((size + w * steepest) @ norms)
+            part, resolution = _in_parts(rows, a, b, d, cur.grid.linf)
             left += resolution * math.sqrt(k) * float(norms.sum())
             # Neumaier's compensated sum: tile sums add up with a couple of roundings in all
             grown = total + part
@@ -219,36 +237,46 @@ class Objective:
             total = grown
         data = self._flat(total + carry) * self.unit
         public = self.smooth(theta)
-        tiles = self.n / 64 + 1
+        tiles = self.n + 1
         sums = reach * (SLOPE_ERROR + 8 * UNIT_ROUNDOFF + tiles * tiles * UNIT_ROUNDOFF**2)
-        ends = (self.size + 8) * UNIT_ROUNDOFF * (
-            float(np.linalg.norm(data)) + float(np.linalg.norm(self.linear))
-            + self.quadratic.strongest * math.sqrt(self.size) * float(np.linalg.norm(theta))
-        )  # fmt: skip
-        return data + public, 1.01 * (sums + left) + ends
+        ends = 4 * float(np.linalg.norm(data)) + 4 * float(np.linalg.norm(self.linear))
+        ends += self.quadratic.rounding * float(np.linalg.norm(theta))
+        return data + public, 1.01 * (sums + left + UNIT_ROUNDOFF * ends)
 
     def on_margin_grid(self, theta: Floats) -> Floats:
         """The nearest weights for which every margin is exact."""
         return self.curator.quantise(theta.reshape(self.outputs, -1) if self.outputs > 1 else theta).reshape(-1)
 
     def solve(self, hessian: Floats, gradient: Floats) -> Floats:
-        """The Newton direction."""
-        return np.asarray(-scipy.linalg.cho_solve(scipy.linalg.cho_factor(hessian, lower=True), gradient))
+        """The Newton direction; not a number where rounding has made the Hessian singular."""
+        try:
+            return np.asarray(-scipy.linalg.cho_solve(scipy.linalg.cho_factor(hessian, lower=True), gradient))
+        except (scipy.linalg.LinAlgError, ValueError):
+            return np.full_like(gradient, math.nan)
 
 
-def _two_part_back(rows: Rows, a: int, b: int, d: Floats, linf: int) -> tuple[Floats, float]:
-    """``rows[a:b].T @ d`` with `d` as two whole-number parts, and how much of an entry of `d` they leave over."""
+def _in_parts(rows: Rows, a: int, b: int, d: Floats, linf: int) -> tuple[Floats, float]:
+    """``rows[a:b].T @ d`` with `d` as a sum of whole-number parts, and how much of an entry of `d` they leave over.
+
+    A part is the rest so far, rounded to a power of two; differences and quotients here are exact.
+    """
     largest = float(np.abs(d).max(initial=0.0))
-    out_shape = (rows.p, *d.shape[1:])
-    if largest == 0.0 or not math.isfinite(largest):
-        return np.zeros(out_shape), 0.0 if largest == 0.0 else math.inf
-    bits = 52 - math.ceil(math.log2(max((b - a) * linf, 1)))
-    unit = 2.0 ** (math.ceil(math.log2(largest)) - bits)
-    coarse = np.rint(d / unit)
-    fine = np.rint((d - coarse * unit) / (unit * 2.0**-bits))
-    both = np.column_stack([coarse, fine])
-    acc = np.zeros((rows.p, both.shape[1]))
-    rows.back(a, b, both, acc)
-    k = both.shape[1] // 2
-    out = acc[:, :k] * unit + acc[:, k:] * (unit * 2.0**-bits)
-    return out.reshape(out_shape), unit * 2.0**-bits
+    shape = (rows.p, *d.shape[1:])
+    if not math.isfinite(largest):
+        return np.zeros(shape), math.inf
+    if largest < 2.0**-500:  # far below any rounding; its parts would leave the range of floats
+        return np.zeros(shape), largest
+    bits = 52 - math.ceil(math.log2(max((b - a) * linf, 1)))  # every partial sum stays below 2**53
+    unit, rest, parts, units = 2.0 ** (math.ceil(math.log2(largest)) - bits), d.reshape(b - a, -1), [], []
+    for _ in range(math.ceil(54 / bits)):
+        parts.append(np.rint(rest / unit))
+        rest = rest - parts[-1] * unit
+        units.append(unit)
+        unit *= 2.0**-bits
+    acc = np.zeros((rows.p, len(parts) * rest.shape[1]))
+    rows.back(a, b, np.hstack(parts), acc)
+    k = rest.shape[1]
+    out = np.zeros((rows.p, k))
+    for i in reversed(range(len(parts))):  # the smallest first
+        out += acc[:, i * k : (i + 1) * k] * units[i]
+    return out.reshape(shape), units[-1]

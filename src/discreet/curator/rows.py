@@ -216,10 +216,9 @@ def standardise(x: NDArray[Any], grid: Grid) -> Floats:
     z = np.array(x, dtype=np.float64, order="C")
     if b.low is not None:
         np.clip(z, b.low, b.high, out=z)
-    if b.centred:
-        z -= b.centre
-    if np.any(b.scale != 1.0):
+    if b.centred or np.any(b.scale != 1.0):
         with np.errstate(over="ignore"):
+            z -= b.centre if b.centre is not None else 0.0
             z /= b.scale
         np.clip(z, -1e300, 1e300, out=z)
     return z

@@ -49,7 +49,7 @@ class DenseCurator(ViewCurator):
     Notes
     -----
     *Privacy.* As for every :class:`Curator`.  Guarantee: every answer is sealed.  Neighbours: the relation it was built
-    with.  Public: bounds and column count.  Bounded by: whole-number clipping of each row.  Proof: ``proofs/curator.md``.
+    with.  Public: bounds, column count.  Bounded by: whole-number clipping of each row.  Proof: ``proofs/curator.md``.
 
     Examples
     --------
@@ -65,7 +65,7 @@ class SparseCurator(ViewCurator):
     Notes
     -----
     *Privacy.* As for every :class:`Curator`.  Guarantee: every answer is sealed.  Neighbours: the relation it was built
-    with.  Public: bounds and column count.  Bounded by: whole-number clipping of each row.  Proof: ``proofs/curator.md``.
+    with.  Public: bounds, column count.  Bounded by: whole-number clipping of each row.  Proof: ``proofs/curator.md``.
 
     Examples
     --------
@@ -111,7 +111,7 @@ class ChunkedCurator(LazyCurator):
     Notes
     -----
     *Privacy.* As for every :class:`Curator`.  Guarantee: every answer is sealed.  Neighbours: the relation it was built
-    with.  Public: bounds and column count.  Bounded by: whole-number clipping of each row.  Proof: ``proofs/curator.md``.
+    with.  Public: bounds, column count.  Bounded by: whole-number clipping of each row.  Proof: ``proofs/curator.md``.
 
     Examples
     --------
@@ -133,6 +133,7 @@ class MappedCurator(LazyCurator):
             [], grid, parent.neighbors, n_threads=parent.n_threads, private_n=parent._private_n, rate=parent._rate
         )
         self._parent, self._change = parent, change
+        self._once, self.part = parent._once, parent.part
 
     def _segments(self) -> Iterator[Rows]:
         n = 0

@@ -85,7 +85,7 @@ def _column(value: Any, n: int, what: str) -> Floats | None:
         return None
     out = _numbers(value, what).astype(np.float64)
     if out.shape != (n,):
-        raise ValueError(f"{what} must have one entry per row of X; got shape {out.shape} beside another row count")
+        raise ValueError(f"{what} must have one dimension and one entry for each row of X")
     return np.ascontiguousarray(out)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from discreet.curator.base import CuratorCore
+from discreet.curator.base import CuratorCore, Once
 from discreet.curator.grid import WEIGHT_STEPS, Grid, RowBounds, power_of_two
 from discreet.curator.rows import DenseRows, Rows, fill_dense
 from discreet.privacy import PrivacyError
@@ -73,7 +73,7 @@ class Views(CuratorCore):
     def batch(self, rate: float, source: Words) -> Curator:
         """A Poisson batch: every row joins by an exact coin of its own with probability `rate`.
 
-        The batch's statistics carry the rate; its number of rows is private.
+        The batch's statistics carry the rate; its number of rows is private.  A batch answers one question only.
 
         Notes
         -----
@@ -94,7 +94,9 @@ class Views(CuratorCore):
         if not 0 < rate <= 1:
             raise ValueError(f"rate={rate!r} must be above 0 and at most 1")
         exact = Fraction(rate)
-        return self._pick(lambda n: np.flatnonzero(bernoulli(exact, n, source)), rate=self._rate * rate)
+        batch = self._pick(lambda n: np.flatnonzero(bernoulli(exact, n, source)), rate=self._rate * rate)
+        batch._once = self._once or Once()
+        return batch
 
     def fixed_batch(self, size: int, source: Words) -> Curator:
         """A uniformly random batch of exactly `size` rows, without replacement; needs a public number of rows.
@@ -154,13 +156,16 @@ class Views(CuratorCore):
                     private_n=self._private_n or source is not None,
                 )
             )
+            out[-1].part = object()  # answers say which part they are about
         return out
 
     def _pick(self, choose: Callable[[int], NDArray[np.int64]], *, rate: float, private_n: bool = True) -> Curator:
         from discreet.curator.storage import ViewCurator
 
         pieces = [rows.take(choose(rows.n)) for rows in self._segments()]
-        return ViewCurator(pieces, self.grid, self.neighbors, n_threads=self.n_threads, private_n=private_n, rate=rate)
+        view = ViewCurator(pieces, self.grid, self.neighbors, n_threads=self.n_threads, private_n=private_n, rate=rate)
+        view._once, view.part = self._once, self.part
+        return view
 
     def transformed(self, matrix: ArrayLike, bounds: RowBounds, weight_norm: float | None = None) -> Curator:
         """A curator of the rows ``matrix @ z``, put on a new grid and clipped row by row to new `bounds`.
