@@ -61,13 +61,18 @@ def _shrink_l2(row: Array, limit: float) -> None:
         total += row[j] * row[j]
     if total <= square:
         return
-    factor = limit / math.sqrt(total)
+    # One unit short of the limit and rounded to the nearest, which hardly ever is too long and has no bias toward zero;
+    # what is too long all the same loses a unit in every entry, until it isn't.
+    factor = max(limit - 1.0, 0.0) / math.sqrt(total)
+    total = 0.0
+    for j in range(row.size):
+        row[j] = np.rint(row[j] * factor)
+        total += row[j] * row[j]
     while total > square:
         total = 0.0
         for j in range(row.size):
-            row[j] = math.trunc(row[j] * factor)
+            row[j] = math.trunc(row[j] * _NUDGE)
             total += row[j] * row[j]
-        factor = _NUDGE
 
 
 @njit(cache=True, nogil=True)
