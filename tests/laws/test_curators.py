@@ -116,6 +116,16 @@ STATISTICS: dict[str, Callable[[Curator], Bounded]] = {
     "softmax, l1": lambda c: c.gradient(SoftmaxLoss(3), model(c, 3), Clip(0.2, norm="l1")),
     "softmax, linf drop": lambda c: c.gradient(SoftmaxLoss(3), model(c, 3), Clip(0.6, norm="linf", mode="drop")),
     "objective": lambda c: c.objective(LogisticLoss(), np.outer([0.0, 1.0, -2.0], model(c)), clip=1.5),
+    "difference": lambda c: c.gradient(LogisticLoss(), model(c), reference=-0.3 * model(c)),
+    "difference, slope": lambda c: c.gradient(
+        SquaredLoss(), model(c), Clip(0.3, norm="slope"), reference=0.5 * model(c)
+    ),
+    "difference, softmax": lambda c: c.gradient(SoftmaxLoss(3), model(c, 3), Clip(0.2), reference=-model(c, 3)),
+    "column squares": lambda c: c.column_squares(),
+    "steepness": lambda c: c.steepness(LogisticLoss(), model(c), np.linspace(0.3, 50.0, c.n_weights)),
+    "steepness, clipped": lambda c: c.steepness(
+        SquaredLoss(), model(c), 1.0, Clip(np.linspace(0.1, 0.5, c.n_weights), norm="per_coordinate")
+    ),
     "second moments": lambda c: c.second_moments(),
     "hessian": lambda c: c.second_moments(LogisticLoss(), model(c)),
     "partial": lambda c: moved(c, None),
@@ -216,7 +226,7 @@ def test_bounds_are_nearly_reached(relation: Neighbours, statistic: str) -> None
                 pair = neighbours(relation, rows, z, y, 5.0, 0)
                 one, other = (STATISTICS[statistic](build(d, BOUNDS[bounds], neighbors=relation)) for d in pair)
                 best = max(best, check(one, other))
-    tight = {"count": 0.0, "partial, softmax": 0.1, "transformed": 0.0}.get(
+    tight = {"count": 0.0, "difference": 0.1, "partial, softmax": 0.1, "transformed": 0.0}.get(
         statistic, 0.2
     )  # a replaced row still counts as one
     assert best >= (tight if relation is Neighbours.REPLACE_ONE else 0.3)

@@ -337,7 +337,8 @@ class CuratorCore(ABC):
     ) -> Floats:
         d = slopes_of(loss.derivative, margins, self._targets(rows, a, b), rows.tile_rows)
         if reference is not None:
-            d = d - slopes_of(loss.derivative, reference, self._targets(rows, a, b), rows.tile_rows)
+            with np.errstate(invalid="ignore"):
+                d = d - slopes_of(loss.derivative, reference, self._targets(rows, a, b), rows.tile_rows)
         w = self._weight(rows, a, b)
         if w is not None:
             d = d * (w if d.ndim == 1 else w[:, None])

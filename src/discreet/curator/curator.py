@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from discreet.curator.columns import Columns
 from discreet.curator.minimise import Minimiser
 from discreet.curator.statistics import Statistics
 from discreet.curator.views import Views
@@ -9,7 +10,7 @@ from discreet.curator.views import Views
 __all__ = ["Curator"]
 
 
-class Curator(Statistics, Views, Minimiser):
+class Curator(Statistics, Columns, Views, Minimiser):
     """Private rows behind a counter: statistics come out sealed, in whole numbers, and with their bound.
 
     Made by :func:`make_curator`, which says what goes in.

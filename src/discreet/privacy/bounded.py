@@ -37,6 +37,8 @@ class Bounded(Sealed):
         of that order, and the norms of the contribution are those of the whole matrix (l2 is Frobenius).
     rate : float, default=1
         The Poisson sampling rate of the rows behind the statistic; what opens it must have been priced for that rate.
+    part : object, optional
+        Which of several disjoint parts of the rows it is about; what opens it may then be priced in parallel.
 
     Notes
     -----
@@ -54,10 +56,11 @@ class Bounded(Sealed):
     24
     """
 
-    __slots__ = ("contribution", "neighbors", "rate", "shape", "symmetric", "unit")
+    __slots__ = ("contribution", "neighbors", "part", "rate", "shape", "symmetric", "unit")
 
     contribution: Contribution
     neighbors: Neighbours
+    part: object | None
     rate: float
     shape: tuple[int, ...]
     symmetric: int
@@ -72,6 +75,7 @@ class Bounded(Sealed):
         *,
         symmetric: int = 0,
         rate: float = 1.0,
+        part: object | None = None,
     ) -> None:
         value = np.asarray(value)
         if value.dtype.kind not in "iuf":
@@ -86,6 +90,7 @@ class Bounded(Sealed):
             ("contribution", contribution.complete(max(size, 1))),
             ("neighbors", neighbors),
             ("rate", float(rate)),
+            ("part", part),
             ("shape", value.shape),
             ("symmetric", symmetric),
             ("unit", Fraction(unit)),
@@ -196,4 +201,5 @@ def _rebuilt(
     unit: Fraction,
     symmetric: int,
 ) -> Bounded:
-    return Bounded(change(unseal(source)), contribution, unit, source.neighbors, symmetric=symmetric, rate=source.rate)
+    value, rate, part = change(unseal(source)), source.rate, source.part
+    return Bounded(value, contribution, unit, source.neighbors, symmetric=symmetric, rate=rate, part=part)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -24,8 +24,9 @@ from discreet.curator import Clip, Curator, Grid, RowBounds
 from discreet.losses import Loss
 from discreet.mechanisms.base import Mechanism
 from discreet.penalties.base import Penalty
-from discreet.privacy import Bounded, Budget, Neighbours, PrivacyError, Sealed
+from discreet.privacy import Budget, Neighbours, PrivacyError
 from discreet.randomness import Source
+from discreet.solvers.ask import Ask
 from discreet.solvers.queries import Query
 
 __all__ = ["Ask", "Plan", "Problem", "Refusal", "Solver"]
@@ -208,50 +209,6 @@ class Plan:
     def n_steps(self) -> int:
         """The planned number of iterations."""
         return int(self.schedule.get("steps", 1))
-
-
-class Ask:
-    """The only way from a sealed statistic to an array: ``ask.gradient(bounded)`` answers the query of that name.
-
-    It counts.  A query that is asked more often than the plan says, or with a statistic of rows sampled at another
-    rate than was priced, is refused; so a solver can't spend more than its plan.
-
-    Examples
-    --------
-    >>> Ask(Plan(dp_event.NoOpDpEvent(), {}, {}, {}, Budget(1)), None).gradient
-    Traceback (most recent call last):
-    ...
-    discreet.privacy.neighbours.PrivacyError: the plan holds no query named 'gradient'
-    """
-
-    def __init__(self, plan: Plan, source: Source | None) -> None:
-        self._plan = plan
-        self._left = {name: query.times for name, query in plan.queries.items()}
-        self._armed = {
-            name: mechanism if source is None else replace(mechanism, source=source.child(name))
-            for name, mechanism in plan.mechanisms.items()
-        }
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):
-            raise AttributeError(name)
-        if name not in self._armed:
-            raise PrivacyError(f"the plan holds no query named {name!r}")
-        return lambda sealed, **options: self._answer(name, sealed, options)
-
-    def _answer(self, name: str, sealed: Sealed, options: dict[str, Any]) -> Any:
-        query = self._plan.queries[name]
-        if self._left[name] <= 0:
-            raise PrivacyError(f"query {name!r} was planned {query.times} times and is asked once more")
-        rate = getattr(sealed, "rate", 1.0)
-        if isinstance(sealed, Bounded) and rate != query.rate:
-            raise PrivacyError(f"query {name!r} was priced for rows sampled at rate {query.rate}, not {rate}")
-        self._left[name] -= 1
-        return query.answer(self._armed[name], sealed, **options)
-
-    def sample(self, name: str, curator: Curator) -> Curator:
-        """A fresh Poisson sample of the rows, at the rate that query `name` was priced for."""
-        return curator.batch(self._plan.queries[name].rate, self._armed[name].source)
 
 
 class Solver(ABC):

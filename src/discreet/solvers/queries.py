@@ -10,11 +10,11 @@ from typing import Any
 from dp_accounting import dp_event
 
 from discreet.accounting.events import ReplaceOneSampledDpEvent
-from discreet.mechanisms import Exponential, Gaussian, Laplace, NoisyTopK, PermuteAndFlip
+from discreet.mechanisms import Exponential, Gaussian, Laplace, NoisyTopK, Peeling, PermuteAndFlip
 from discreet.mechanisms.base import Mechanism
 from discreet.privacy import Neighbours
 
-__all__ = ["NoisySum", "Query", "Selection", "TopK"]
+__all__ = ["LinearTerm", "NoisySum", "Peel", "Query", "Selection", "TopK"]
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,9 @@ class Query(ABC):
         Its part of the squared noise budget (of epsilon, when the budget is pure).
     rate : float
         The Poisson sampling rate of the rows behind each answer.
+    parts : int
+        When above 1, it is asked `times` times of each of that many disjoint parts of the rows, for the price of one
+        part.
 
     Examples
     --------
@@ -42,14 +45,21 @@ class Query(ABC):
     times: int = 1
     share: float = 1.0
     rate: float = 1.0
+    parts: int = 1
 
     def __post_init__(self) -> None:
-        if self.times < 1 or not 0 < self.share <= 1 or not 0 < self.rate <= 1:
+        if min(self.times, self.parts) < 1 or not 0 < self.share <= 1 or not 0 < self.rate <= 1:
             raise ValueError(f"a query is asked at least once, for a share and at a rate in (0, 1]; got {self}")
 
     def each(self, noise: float) -> float:
-        """One over the mu of a single answer, at the given overall noise."""
-        return noise * math.sqrt(self.times / self.share)
+        """One over the mu of a single answer, at the given overall noise.
+
+        For sampled rows it is what the central limit of many answers asks for: T answers at rate q and noise z cost
+        about ``mu^2 = T q^2 (exp(1 / z^2) - 1)``.  The exact price is the accountant's business.
+        """
+        if self.rate == 1.0:
+            return noise * math.sqrt(self.times / self.share)
+        return 1 / math.sqrt(math.log1p(self.share / (noise**2 * self.times * self.rate**2)))
 
     @abstractmethod
     def at(self, noise: float) -> Mechanism:
@@ -141,6 +151,35 @@ class TopK(Query):
     def answer(self, mechanism: Any, sealed: Any, **options: Any) -> Any:
         """The chosen indices."""
         return mechanism.select(sealed, **options)
+
+
+@dataclass(frozen=True)
+class Peel(Query):
+    """The k entries of largest size and their noisy values: half of the noise budget finds, half reads them.
+
+    Examples
+    --------
+    >>> peeling = Peel(k=2).at(1.0)
+    >>> round(peeling.eta, 6), round(peeling.noise_multiplier**2, 6)
+    (1.0, 2.0)
+    """
+
+    k: int = 1
+    search: float = 0.5
+
+    def at(self, noise: float) -> Mechanism:
+        """Exponential rounds for a share `search`, Gaussian noise on what they found for the rest."""
+        each = self.each(noise)
+        eta = 2.0 * math.sqrt(self.search / self.k) / each
+        return Peeling(self.k, eta, each / math.sqrt(1.0 - self.search))
+
+    def pure(self, epsilon: float) -> Mechanism:
+        """Refused: the values carry Gaussian noise."""
+        raise TypeError(f"Peeling adds Gaussian noise, which is never pure; epsilon={epsilon!r} needs a delta as well")
+
+    def answer(self, mechanism: Any, sealed: Any, **options: Any) -> Any:
+        """The released entries, zeros elsewhere."""
+        return mechanism.release(sealed, **options).dense()
 
 
 @dataclass(frozen=True)
