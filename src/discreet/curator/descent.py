@@ -1,4 +1,4 @@
-"""Newton's method with a certificate, and accelerated gradient steps with a theorem, for the curator's minimiser."""
+"""Newton's method with a certificate, and gradient steps with a theorem, for the curator's minimiser."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from discreet.curator.objective import Objective
 
-__all__ = ["accelerated", "newton"]
+__all__ = ["fallback", "newton"]
 
 Floats = NDArray[np.float64]
 
@@ -27,7 +27,7 @@ def newton(objective: Objective, tau: float, composite: Any) -> tuple[Floats, bo
     margins = objective.margins(theta)
     stalled, best = 0, math.inf
     for _ in range(NEWTON_STEPS):
-        hessian = None
+        hessian, solve = None, None
         if direct:
             gradient, hessian = objective.newton_system(theta, margins)
         else:
@@ -45,7 +45,8 @@ def newton(objective: Objective, tau: float, composite: Any) -> tuple[Floats, bo
             target = _model_minimiser(objective, theta, gradient, hessian, composite)
             direction = target - theta
         elif hessian is not None:
-            direction = objective.solve(hessian, gradient)
+            solve = objective.solver(hessian)
+            direction = solve(gradient)
             if not np.isfinite(direction).all():
                 break
         elif composite is not None:
@@ -56,7 +57,41 @@ def newton(objective: Objective, tau: float, composite: Any) -> tuple[Floats, bo
         step = _line_search(objective, theta, margins, direction, change, composite)
         theta = theta + step * direction
         margins = margins + step * change
+        if solve is not None and step == 1.0:
+            theta, proved = _polish(objective, theta, solve, size, tau)
+            if proved:
+                return theta, True
+            margins = objective.margins(theta)
+        elif composite is None and solve is None and size <= tau:
+            margins = objective.margins(theta)  # sums of changes have lost their last digits
     return theta, False
+
+
+def _polish(objective: Objective, theta: Floats, solve: Any, size: float, tau: float) -> tuple[Floats, bool]:
+    """Steps with the last Hessian, good enough near the minimum, while each divides the gradient's norm by eight.
+
+    Near the tolerance the gradient is the certified one, so that rounding errors are refined away.
+    """
+    proofs = 0
+    while proofs < 6:
+        if size > tau * 100:
+            gradient, error = objective.gradient(theta), math.inf
+        else:
+            gradient, error = objective.certified(theta)
+            proofs += 1
+            if _norm_up(gradient) + error <= tau:
+                return theta, True
+        now = float(np.linalg.norm(gradient))
+        if not now <= size / 8:
+            break
+        size = now
+        theta = theta + solve(gradient)
+    return theta, False
+
+
+def _norm_up(v: Floats) -> float:
+    """The l2 norm, rounded up."""
+    return float(np.linalg.norm(v)) * (1 + (v.size + 8) * 2.0**-52)
 
 
 def _distance(objective: Objective, theta: Floats, gradient: Floats, composite: Any) -> float:
@@ -70,21 +105,17 @@ def _distance(objective: Objective, theta: Floats, gradient: Floats, composite: 
 
 def certify(objective: Objective, theta: Floats, tau: float, composite: Any) -> tuple[Floats, bool]:
     """A point near `theta` and whether its subgradient is proved to be at most `tau` in norm."""
-    if composite is None:
-        theta = objective.on_margin_grid(theta)
-        gradient, error = objective.certified(theta)
-        return theta, float(np.linalg.norm(gradient)) * (1 + 1e-12) + error <= tau
-    # v = M (theta - moved) + gradient(moved) - gradient(theta) is a subgradient of the whole objective at `moved`
-    theta = objective.on_margin_grid(theta)
     gradient, error = objective.certified(theta)
+    if composite is None:
+        return theta, _norm_up(gradient) + error <= tau
+    # v = M (theta - moved) + gradient(moved) - gradient(theta) is a subgradient of the whole objective at `moved`
     m = objective.smoothness
-    exact = np.asarray(composite.prox(theta - gradient / m, 1.0 / m))
-    moved = objective.on_margin_grid(exact)
+    moved = np.asarray(composite.prox(theta - gradient / m, 1.0 / m))
     there, error_there = objective.certified(moved)
     v = m * (theta - moved) + there - gradient
-    slack = error + error_there + 2 * m * float(np.linalg.norm(moved - exact))
-    slack += 2.0**-44 * m * float(np.linalg.norm(exact))  # the prox itself, to a few roundings
-    return exact, float(np.linalg.norm(v)) * (1 + 1e-12) + slack <= tau
+    slack = error + error_there
+    slack += 2.0**-44 * m * float(np.linalg.norm(moved))  # the prox itself, to a few roundings
+    return moved, _norm_up(v) + slack <= tau
 
 
 def _line_search(
@@ -170,27 +201,30 @@ def _model_minimiser(objective: Objective, theta: Floats, gradient: Floats, hess
     return x
 
 
-def accelerated(objective: Objective, tau: float, composite: Any) -> Floats:
-    """Nesterov's method for as many steps as the theorem asks for from zero; stops early once certified.
+def fallback(objective: Objective, tau: float, composite: Any) -> Floats:
+    """Two phases with public numbers of steps, either of which ends early once certified.
 
-    Schmidt, Le Roux and Bach (2011), Proposition 4: with gradients within E of the truth and q = sqrt(lambda / M),
-    ``sqrt(J(x_k) - J*) <= (1 - q)^(k/2) sqrt(2 (J(0) - J*)) + (2 E / q) sqrt(2 / lambda)``.
+    Nesterov's steps come near; then plain gradient steps of one over the smoothness M, each of which takes the distance
+    to the minimum to at most ``(1 - lambda / M)`` of it plus ``E / M`` for gradients within E of the truth.  As
+    ``E <= tau / 2``, the distance ends below ``tau / lambda`` (proofs/minimise.md).
     """
-    weakest, m = objective.quadratic.weakest, objective.smoothness
-    q = math.sqrt(weakest / m)
-    x = np.zeros(objective.size)
+    start = np.zeros(objective.size)
     if composite is not None:
-        x = np.asarray(composite.prox(x, 1.0))
-    start = _gap(objective, x, composite)
-    steps = math.ceil(2 * math.log(max(4 * math.sqrt(start * weakest) / tau, 2.0)) / -math.log1p(-min(q, 0.5))) + 1
-    z = x
+        start = np.asarray(composite.prox(start, 1.0))
+    weakest, m = objective.quadratic.weakest, objective.public_smoothness
+    gradient, error = objective.certified(start)
+    size = _norm_up(gradient) + error  # lambda times the distance, at most: the set's cone and the penalty's hold 0
+    near, proved = _accelerated(objective, tau, composite, start, size)
+    if proved:
+        return near
+    x = near if _certified_size(objective, near, composite) <= size else start
+    farthest = max(_public_size(objective, start), size)
+    steps = math.ceil(m / weakest * math.log(max(2 * farthest / tau, 2.0))) + 1
     for k in range(steps):
-        z = objective.on_margin_grid(z)
-        gradient, _ = objective.certified(z)
-        moved = z - gradient / m
-        new = moved if composite is None else np.asarray(composite.prox(moved, 1.0 / m))
-        z = new + (1 - q) / (1 + q) * (new - x)
-        x = new
+        gradient, _ = objective.certified(x)
+        x = x - gradient / m
+        if composite is not None:
+            x = np.asarray(composite.prox(x, 1.0 / m))
         if k % 50 == 49:
             final, proved = certify(objective, x, tau, composite)
             if proved:
@@ -198,10 +232,40 @@ def accelerated(objective: Objective, tau: float, composite: Any) -> Floats:
     return x
 
 
-def _gap(objective: Objective, x: Floats, composite: Any) -> float:
-    """A bound on ``J(x) - J*``: by strong convexity, ``|subgradient|^2 / (2 lambda)``."""
-    gradient, error = objective.certified(objective.on_margin_grid(x))
-    size = float(np.linalg.norm(gradient)) + error
-    if composite is not None and not getattr(composite, "is_constraint", False):
-        size += float(np.linalg.norm(np.asarray(composite.prox(x + np.ones_like(x), 1.0)) - x))
-    return size * size / (2 * objective.quadratic.weakest)
+def _public_size(objective: Objective, start: Floats) -> float:
+    """What the gradient at the start can be, from public numbers and the perturbation, for a loss of bounded slope."""
+    lipschitz, row = float(objective.loss.lipschitz), objective.curator.row_norm
+    if not math.isfinite(lipschitz):
+        return 0.0
+    return objective.n * objective.curator.bounds.weight * lipschitz * row + _norm_up(objective.smooth(start))
+
+
+def _certified_size(objective: Objective, x: Floats, composite: Any) -> float:
+    """A bound on lambda times the distance from the minimum."""
+    gradient, error = objective.certified(x)
+    if composite is None:
+        return _norm_up(gradient) + error
+    m = objective.smoothness
+    moved = np.asarray(composite.prox(x - gradient / m, 1.0 / m))
+    # the subgradient at `moved` is at most 2 M |x - moved| + 2 E, and `x` is |x - moved| further away
+    return (2 * m + objective.quadratic.weakest) * _norm_up(x - moved) + 2 * error
+
+
+def _accelerated(objective: Objective, tau: float, composite: Any, start: Floats, size: float) -> tuple[Floats, bool]:
+    """Nesterov's method for as many steps as exact gradients would need (Schmidt, Le Roux and Bach, 2011, Prop. 4)."""
+    weakest, m = objective.quadratic.weakest, objective.public_smoothness
+    q = math.sqrt(weakest / m)
+    farthest = max(_public_size(objective, start), size)
+    x = z = start
+    for k in range(math.ceil(2 / q * math.log(max(4 * farthest / (q * tau), 2.0))) + 1):
+        gradient, _ = objective.certified(z)
+        new = z - gradient / m
+        if composite is not None:
+            new = np.asarray(composite.prox(new, 1.0 / m))
+        z = new + (1 - q) / (1 + q) * (new - x)
+        x = new
+        if k % 50 == 49:
+            final, proved = certify(objective, x, tau, composite)
+            if proved:
+                return final, True
+    return x, False

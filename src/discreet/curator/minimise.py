@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from discreet.curator.base import MAX_ROWS, CuratorCore
 from discreet.curator.clip import SupportsMargins
-from discreet.curator.descent import accelerated, newton
+from discreet.curator.descent import fallback, newton
 from discreet.curator.grid import Grid, power_of_two
 from discreet.curator.objective import SLOPE_ERROR, UNIT_ROUNDOFF, Objective, Quadratic
 from discreet.privacy import Bounded, Contribution, Neighbours, Sealed, unseal
@@ -38,8 +38,8 @@ class Minimiser(CuratorCore):
         r"""The minimiser of ``sum w f(<z, theta>, y) + theta' Lambda theta / 2 + <b, theta>``, to ``tau / lambda``.
 
         Newton's method (Cholesky, or conjugate gradients when wide) runs until a certificate that accounts for every
-        rounding error proves ``|gradient| <= tau``; should that fail, accelerated gradient steps take over, whose
-        number is fixed by a theorem.  Nothing is re-drawn, relaxed or refused because of the rows.
+        rounding error proves ``|gradient| <= tau``; should that fail, gradient steps take over, whose number is fixed
+        by a theorem.  Nothing is re-drawn, relaxed or refused because of the rows.
 
         Parameters
         ----------
@@ -137,26 +137,43 @@ class Minimiser(CuratorCore):
         return provable_tolerance(self.grid, loss, penalty, n)
 
 
-def provable_tolerance(grid: Grid, loss: SupportsMargins, penalty: Any, n_rows: int) -> float:
+def provable_tolerance(
+    grid: Grid, loss: SupportsMargins, penalty: Any, n_rows: int, perturbation: float = 0.0
+) -> float:
     """The smallest `tau` that double precision can prove for that many rows; for plans, which have no curator yet.
+
+    `perturbation` is a number that the norm of the linear term does not exceed.  What counts is the error of one
+    certified gradient at a point no further away than the minimum can be (``proofs/minimise.md``).
 
     >>> from discreet.losses import LogisticLoss
     >>> from discreet.curator import RowBounds
-    >>> provable_tolerance(RowBounds(l2=1).grid(4), LogisticLoss(), 1.0, 1000) < 1e-6
+    >>> provable_tolerance(RowBounds(l2=1).grid(4), LogisticLoss(), 1.0, 1000) < 1e-8
     True
     """
-    quadratic = Quadratic.of(penalty, grid.n_weights * int(loss.n_outputs))
+    outputs = int(loss.n_outputs)
+    quadratic = Quadratic.of(penalty, grid.n_weights * outputs)
     row, weight = float(grid.l2 * grid.unit), grid.bounds.weight
-    steepest, size = float(loss.lipschitz), grid.n_weights * int(loss.n_outputs)
-    # see proofs/minimise.md: a gradient's error per row, and the accelerated method's need of it to be small
-    reach = (1 + math.sqrt(loss.n_outputs)) * n_rows * weight * steepest * row
-    smooth = n_rows * weight * float(loss.smoothness) * row**2 + quadratic.strongest
-    error = 2 * (SLOPE_ERROR + 16 * UNIT_ROUNDOFF) * reach
-    ends = (1e-9 + 2.0**-36 * math.sqrt(size)) * weight * steepest * row
-    return 16 * error * math.sqrt(smooth / quadratic.weakest) + ends
+    steepest = float(loss.lipschitz)
+    total = n_rows * weight
+    # J(minimum) <= J(0) with losses of at least 0: lambda |theta|^2 / 2 - |b| |theta| <= sum of the losses at 0
+    at_zero = total * _largest_at_zero(grid, loss)
+    far = 2 * perturbation / quadratic.weakest + math.sqrt(2 * at_zero / quadratic.weakest)
+    bend = total * float(loss.smoothness) * row**2
+    slopes = (1 + math.sqrt(outputs)) * total * steepest * row * (SLOPE_ERROR + 10 * UNIT_ROUNDOFF)
+    margins = UNIT_ROUNDOFF * far * (4 * bend + 16 * quadratic.strongest)
+    ends = (1e-9 + 2.0**-36 * math.sqrt(grid.n_weights * outputs)) * weight * steepest * row
+    return 2.5 * (slopes + margins + 8 * UNIT_ROUNDOFF * perturbation) + ends
+
+
+def _largest_at_zero(grid: Grid, loss: SupportsMargins) -> float:
+    """The largest loss at margin 0, which is convex in a real target and the same for every class."""
+    if int(loss.n_outputs) > 1:
+        return float(np.max(loss.value(np.zeros((1, int(loss.n_outputs))), np.zeros(1))))
+    ends = np.array([-1.0, 1.0]) if grid.bounds.y is None else np.array(grid.bounds.y, dtype=np.float64)
+    return float(np.max(loss.value(np.zeros(2), ends)))
 
 
 def _solve(objective: Objective, tau: float, composite: Any) -> Floats:
-    """Newton until certified; else the accelerated method for as many steps as its theorem asks for."""
+    """Newton until certified; else gradient steps, as many as their theorem asks for."""
     theta, done = newton(objective, tau, composite)
-    return theta if done else accelerated(objective, tau, composite)
+    return theta if done else fallback(objective, tau, composite)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -210,25 +210,44 @@ class Objective:
         d = self.slopes(margins + step * change)
         return float(np.vdot(d, change))
 
-    def certified(self, theta: Floats) -> tuple[Floats, float]:
-        """The gradient at `theta` (which must be on the margin grid) and a proved bound on its l2 error.
+    def _split(self, theta: Floats) -> tuple[Floats, float, float, float]:
+        """Weights as two whole-number parts side by side, what a unit of each is worth, and what they leave over.
 
-        Margins are exact; residuals are split into whole numbers whose sums are exact within a tile; what is left
-        is the error of the derivative itself, a few roundings per tile, and the public terms (proofs/minimise.md).
+        Margins of each part are exact, so that the margin of their sum has one rounding in all.
+        """
+        k = self.outputs
+        shaped = theta.reshape(k, -1) if k > 1 else theta
+        coarse, first = self.curator._on_grid(shaped, k)
+        rest = shaped - coarse.T * float(first)  # exact: the nearest multiple of a power of two
+        fine, second = self.curator._on_grid(rest, k)
+        left = rest - fine.T * float(second)
+        both = np.ascontiguousarray(np.column_stack([coarse, fine]))
+        return both, float(first), float(second), float(np.linalg.norm(left))
+
+    def certified(self, theta: Floats) -> tuple[Floats, float]:
+        """The gradient at `theta` and a proved bound on its l2 error.
+
+        Margins are rounded once; residuals are split into two whole numbers whose sums are exact within a tile; what
+        is left is the error of the derivative itself, a few roundings per tile, and the public terms
+        (proofs/minimise.md).
         """
         cur, k = self.curator, self.outputs
-        whole, unit = cur._on_grid(theta.reshape(k, -1) if k > 1 else theta, k)
+        both, first, second, left_over = self._split(theta)
         total = np.zeros((cur.n_weights,) + ((k,) if k > 1 else ()))
         carry = np.zeros_like(total)
         steepest = float(self.loss.lipschitz) * math.sqrt(k)
         reach, left = 0.0, 0.0  # sum of |w f'| |x| with the slack of the slope; what the two whole numbers leave over
+        turned, bend = 0.0, 0.0  # sums of w |margin| |x| and of w |x|^2
         for rows, a, b, at in self.tiles():
-            m = cur._margins(rows, a, b, whole, unit)
+            parts = rows.margins(a, b, both) * self.unit
+            m = parts[:, :k] * first + parts[:, k:] * second
+            m = m[:, 0] if k == 1 else m
             d = self._weighted(slopes_of(self.loss.derivative, m, self.y[at], rows.tile_rows), at)
             w = 1.0 if self.w is None else self.w[at]
-            size = np.abs(d) if k == 1 else np.sqrt((d * d).sum(axis=1))
             norms = rows.norms[a:b, 1] * self.unit
-            reach += float((size + w * steepest) @ norms)
+            reach += float((_lengths(d) + w * steepest) @ norms)
+            turned += float((w * _lengths(m)) @ norms)
+            bend += float((w * norms) @ norms)
             part, resolution = _in_parts(rows, a, b, d, cur.grid.linf)
             left += resolution * math.sqrt(k) * float(norms.sum())
             # Neumaier's compensated sum: tile sums add up with a couple of roundings in all
@@ -239,20 +258,35 @@ class Objective:
         public = self.smooth(theta)
         tiles = self.n + 1
         sums = reach * (SLOPE_ERROR + 8 * UNIT_ROUNDOFF + tiles * tiles * UNIT_ROUNDOFF**2)
+        moved = float(self.loss.smoothness) * (2 * UNIT_ROUNDOFF * turned + bend * left_over)
         ends = 4 * float(np.linalg.norm(data)) + 4 * float(np.linalg.norm(self.linear))
         ends += self.quadratic.rounding * float(np.linalg.norm(theta))
-        return data + public, 1.01 * (sums + left + UNIT_ROUNDOFF * ends)
+        return data + public, 1.01 * (sums + left + moved + UNIT_ROUNDOFF * ends)
 
-    def on_margin_grid(self, theta: Floats) -> Floats:
-        """The nearest weights for which every margin is exact."""
-        return self.curator.quantise(theta.reshape(self.outputs, -1) if self.outputs > 1 else theta).reshape(-1)
+    @property
+    def public_smoothness(self) -> float:
+        """A bound on the largest eigenvalue of the Hessian, from the number of rows and their public bound alone."""
+        row = self.curator.row_norm
+        return 1.001 * (self.n * self.curator.bounds.weight * float(self.loss.smoothness) * row**2) + (
+            self.quadratic.strongest
+        )
 
-    def solve(self, hessian: Floats, gradient: Floats) -> Floats:
-        """The Newton direction; not a number where rounding has made the Hessian singular."""
+    def solver(self, hessian: Floats) -> Callable[[Floats], Floats]:
+        """What takes a gradient to the Newton direction; not a number where rounding made the Hessian singular."""
         try:
-            return np.asarray(-scipy.linalg.cho_solve(scipy.linalg.cho_factor(hessian, lower=True), gradient))
+            factor = scipy.linalg.cho_factor(hessian, lower=True)
         except (scipy.linalg.LinAlgError, ValueError):
-            return np.full_like(gradient, math.nan)
+            return lambda gradient: np.full_like(gradient, math.nan)
+
+        def solve(gradient: Floats) -> Floats:
+            return np.asarray(-scipy.linalg.cho_solve(factor, gradient, check_finite=False))
+
+        return solve
+
+
+def _lengths(rows: Floats) -> Floats:
+    """Sizes of numbers, or norms of rows."""
+    return np.abs(rows) if rows.ndim == 1 else np.sqrt(np.einsum("ik,ik->i", rows, rows))
 
 
 def _in_parts(rows: Rows, a: int, b: int, d: Floats, linf: int) -> tuple[Floats, float]:
