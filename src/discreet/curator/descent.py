@@ -20,18 +20,70 @@ DIRECT_SIZE = 2000  # up to this many weights the Hessian is formed
 
 def newton(objective: Objective, tau: float, composite: Any) -> tuple[Floats, bool]:
     """Newton steps from zero until the certificate holds; whether it does."""
+    direct = objective.outputs == 1 and objective.size <= DIRECT_SIZE
+    return _direct(objective, tau) if direct and composite is None else _general(objective, tau, composite, direct)
+
+
+def _direct(objective: Objective, tau: float) -> tuple[Floats, bool]:
+    """With the Hessian formed, and used again for as long as its steps divide the gradient's norm by eight."""
+    theta, margins = np.zeros(objective.size), np.zeros(objective.n)
+    gradient = objective.gradient(theta, margins)
+    best, stalled = math.inf, 0
+    for _ in range(NEWTON_STEPS):
+        size = float(np.linalg.norm(gradient))
+        stalled, best = stalled + 1 if size > best / 2 else 0, min(best, size)
+        if stalled >= 20 or not math.isfinite(size):
+            break
+        solve = objective.solver(objective.hessian(margins))
+        drop = 0.0
+        while drop <= 1 / 8:
+            if size <= 100 * tau or stalled >= 3:
+                theta, proved = _refine(objective, theta, solve, tau)
+                if proved:
+                    return theta, True
+                margins = objective.margins(theta)
+                gradient = objective.gradient(theta, margins)
+                break
+            direction = solve(gradient)
+            if not np.isfinite(direction).all():
+                return theta, False
+            there = np.empty_like(margins)
+            ahead = objective.gradient(theta + direction, keep=there)
+            if ahead @ direction > -0.1 * float(gradient @ direction):  # too far: the objective rises again
+                change = there - margins
+                step = _line_search(objective, theta, margins, direction, change, None)
+                theta, margins = theta + step * direction, margins + step * change
+                gradient = objective.gradient(theta, margins)
+                break
+            theta, margins, gradient = theta + direction, there, ahead
+            drop, size = float(np.linalg.norm(gradient)) / size, float(np.linalg.norm(gradient))
+    return theta, False
+
+
+def _refine(objective: Objective, theta: Floats, solve: Any, tau: float) -> tuple[Floats, bool]:
+    """Steps with a known Hessian and certified gradients, until proved, or no longer halved."""
+    size = math.inf
+    for _ in range(6):
+        gradient, error = objective.certified(theta)
+        if _norm_up(gradient) + error <= tau:
+            return theta, True
+        now = float(np.linalg.norm(gradient))
+        if not now <= size / 2:
+            break
+        size = now
+        theta = theta + solve(gradient)
+    return theta, False
+
+
+def _general(objective: Objective, tau: float, composite: Any, direct: bool) -> tuple[Floats, bool]:
+    """With a composite term (a model of it is minimised at each step), or by conjugate gradients."""
     theta = np.zeros(objective.size)
     if composite is not None:
         theta = np.asarray(composite.prox(theta, 1.0))
-    direct = objective.outputs == 1 and objective.size <= DIRECT_SIZE
     margins = objective.margins(theta)
     stalled, best = 0, math.inf
     for _ in range(NEWTON_STEPS):
-        hessian, solve = None, None
-        if direct:
-            gradient, hessian = objective.newton_system(theta, margins)
-        else:
-            gradient = objective.gradient(theta, margins)
+        gradient = objective.gradient(theta, margins)
         size = _distance(objective, theta, gradient, composite)
         if size <= tau / 4 or stalled >= 3:
             final, proved = certify(objective, theta, tau, composite)
@@ -39,53 +91,18 @@ def newton(objective: Objective, tau: float, composite: Any) -> tuple[Floats, bo
                 return final, True
         stalled = stalled + 1 if size > best / 2 else 0
         best = min(best, size)
-        if stalled >= 20 or not math.isfinite(size):
+        if stalled >= 20 or not math.isfinite(size) or (composite is not None and not direct):
             break
-        if hessian is not None and composite is not None:
-            target = _model_minimiser(objective, theta, gradient, hessian, composite)
-            direction = target - theta
-        elif hessian is not None:
-            solve = objective.solver(hessian)
-            direction = solve(gradient)
-            if not np.isfinite(direction).all():
-                break
-        elif composite is not None:
-            break
+        if composite is not None:
+            hessian = objective.hessian(margins)
+            direction = _model_minimiser(objective, theta, gradient, hessian, composite) - theta
         else:
             direction = _conjugate_gradients(objective, margins, gradient)
         change = objective.margins(direction)
         step = _line_search(objective, theta, margins, direction, change, composite)
         theta = theta + step * direction
-        margins = margins + step * change
-        if solve is not None and step == 1.0:
-            theta, proved = _polish(objective, theta, solve, size, tau)
-            if proved:
-                return theta, True
-            margins = objective.margins(theta)
-        elif composite is None and solve is None and size <= tau:
-            margins = objective.margins(theta)  # sums of changes have lost their last digits
-    return theta, False
-
-
-def _polish(objective: Objective, theta: Floats, solve: Any, size: float, tau: float) -> tuple[Floats, bool]:
-    """Steps with the last Hessian, good enough near the minimum, while each divides the gradient's norm by eight.
-
-    Near the tolerance the gradient is the certified one, so that rounding errors are refined away.
-    """
-    proofs = 0
-    while proofs < 6:
-        if size > tau * 100:
-            gradient, error = objective.gradient(theta), math.inf
-        else:
-            gradient, error = objective.certified(theta)
-            proofs += 1
-            if _norm_up(gradient) + error <= tau:
-                return theta, True
-        now = float(np.linalg.norm(gradient))
-        if not now <= size / 8:
-            break
-        size = now
-        theta = theta + solve(gradient)
+        # sums of changes lose their last digits
+        margins = objective.margins(theta) if size <= 100 * tau else margins + step * change
     return theta, False
 
 
@@ -237,7 +254,7 @@ def _public_size(objective: Objective, start: Floats) -> float:
     lipschitz, row = float(objective.loss.lipschitz), objective.curator.row_norm
     if not math.isfinite(lipschitz):
         return 0.0
-    return objective.n * objective.curator.bounds.weight * lipschitz * row + _norm_up(objective.smooth(start))
+    return objective.n * float(objective.curator.bounds.weight) * lipschitz * row + _norm_up(objective.smooth(start))
 
 
 def _certified_size(objective: Objective, x: Floats, composite: Any) -> float:

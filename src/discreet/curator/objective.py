@@ -153,9 +153,9 @@ class Objective:
         return out
 
     def slopes(self, margins: Floats, at: slice = slice(None)) -> Floats:
-        """``w f'`` of some rows."""
+        """``w f'`` of some rows, from their margins."""
         with np.errstate(all="ignore"):
-            d = np.asarray(self.loss.derivative(margins[at], self.y[at]))
+            d = np.asarray(self.loss.derivative(margins, self.y[at]))
         return self._weighted(d, at)
 
     def _weighted(self, d: Floats, at: slice) -> Floats:
@@ -165,30 +165,28 @@ class Objective:
         """The gradient of the public part: ``Lambda theta + b``."""
         return self.quadratic.times(theta) + self.linear
 
-    def gradient(self, theta: Floats, margins: Floats | None = None) -> Floats:
-        """The gradient, in floats."""
+    def gradient(self, theta: Floats, margins: Floats | None = None, keep: Floats | None = None) -> Floats:
+        """The gradient, in floats; margins that aren't given are worked out, and put into `keep`."""
         acc = np.zeros((self.curator.n_weights,) + ((self.outputs,) if self.outputs > 1 else ()))
         matrix = self._matrix(theta)
         for rows, a, b, at in self.tiles():
             m = rows.margins(a, b, matrix) if margins is None else margins[at]
-            with np.errstate(all="ignore"):
-                d = self._weighted(np.asarray(self.loss.derivative(m, self.y[at])), at)
-            rows.back(a, b, d, acc)
+            if keep is not None:
+                keep[at] = m
+            rows.back(a, b, self.slopes(m, at), acc)
         return self._flat(acc) * self.unit + self.smooth(theta)
 
-    def newton_system(self, theta: Floats, margins: Floats) -> tuple[Floats, Floats]:
-        """Gradient and Hessian in one pass (one output)."""
+    def hessian(self, margins: Floats) -> Floats:
+        """The Hessian (one output)."""
         p = self.curator.n_weights
-        acc, hessian = np.zeros(p), np.zeros((p, p))
+        hessian = np.zeros((p, p))
         for rows, a, b, at in self.tiles():
-            m, y = margins[at], self.y[at]
             with np.errstate(all="ignore"):
-                rows.back(a, b, self._weighted(np.asarray(self.loss.derivative(m, y)), at), acc)
-                h = self._weighted(np.asarray(self.loss.curvature(m, y)), at)
+                h = self._weighted(np.asarray(self.loss.curvature(margins[at], self.y[at])), at)
             rows.gram(a, b, np.sqrt(np.maximum(h, 0.0)) * self.unit, hessian, whole=False)
         hessian = np.triu(hessian) + np.triu(hessian, 1).T
         self.quadratic.add_to(hessian)
-        return acc * self.unit + self.smooth(theta), hessian
+        return hessian
 
     def curvatures(self, margins: Floats) -> Floats:
         """``w f''`` of every row: a number, or a matrix over outputs."""
@@ -266,10 +264,8 @@ class Objective:
     @property
     def public_smoothness(self) -> float:
         """A bound on the largest eigenvalue of the Hessian, from the number of rows and their public bound alone."""
-        row = self.curator.row_norm
-        return 1.001 * (self.n * self.curator.bounds.weight * float(self.loss.smoothness) * row**2) + (
-            self.quadratic.strongest
-        )
+        row, weight = self.curator.row_norm, float(self.curator.bounds.weight)
+        return 1.001 * self.n * weight * float(self.loss.smoothness) * row**2 + self.quadratic.strongest
 
     def solver(self, hessian: Floats) -> Callable[[Floats], Floats]:
         """What takes a gradient to the Newton direction; not a number where rounding made the Hessian singular."""
