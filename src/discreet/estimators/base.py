@@ -8,25 +8,30 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from discreet import solvers
 from discreet.accounting import to_standard
-from discreet.curator import RowBounds, make_curator
+from discreet.accounting.events import compose
+from discreet.curator import RowBounds
+from discreet.curator.survey import Survey, make_survey
 from discreet.estimators.statement import Look, Statement
 from discreet.losses import Loss
+from discreet.mechanisms import DiscreteLaplace
 from discreet.penalties.base import Penalty
+from discreet.preprocessing import BoundsBuyer, boxed, clipped
 from discreet.privacy import Budget, Neighbours, PrivacyError
-from discreet.randomness import source_for
+from discreet.randomness import Source, source_for
 from discreet.solvers.base import Plan, Problem, Solver
 
 __all__ = ["FittedEvent", "PrivateLinearModel", "Targets"]
 
 Floats = NDArray[np.float64]
-INTERCEPT_SHARE = 0.5  # the constant column, relative to the norm of a row
+INTERCEPT_SHARE = 0.1  # the constant column, relative to the norm of a row
+COUNT_SHARE = 0.02  # of epsilon, for the number of rows where that is private
+NORM_QUANTILE = 0.95  # of the row norms, where rows are clipped
 
 
 @dataclass(frozen=True)
@@ -45,6 +50,7 @@ class Targets:
     looks: list[Look]
     range: tuple[float, float] | None = None
     slope: float | None = None
+    centre: float = 0.0
 
 
 class FittedEvent:
@@ -136,21 +142,37 @@ class PrivateLinearModel(BaseEstimator, ABC):
         X, y = validate_data(self, X, y, accept_sparse=["csr", "csc"], dtype=np.float64, y_numeric=False)
         weights = _weights(sample_weight, X)
         budget = self._budget(X.shape[0], neighbors)
+        source = source_for(self.random_state)
         targets = self._targets(y)
-        bounds, looks = self._bounds(X.shape[1], sp.issparse(X), targets)
-        problem = self._problem(bounds, X.shape, budget, targets)
+        survey = make_survey(X, targets.values, neighbors=neighbors, sample_weight=weights, n_threads=self._threads())
+        left, n_rows, counted = self._count(survey, budget, source)
+        buyer = BoundsBuyer(survey, left, n_rows, source)
+        targets = self._located(targets, buyer)
+        bounds = self._bounds(targets, buyer)
+        problem = Problem(
+            targets.loss, bounds, X.shape[1], n_rows, left,
+            penalty=self.penalty, spent=buyer.event, slope=targets.slope,
+        )  # fmt: skip
         solver = self._solver(problem)
         plan = solver.plan(problem)
-        source = source_for(self.random_state)
-        curator = make_curator(
-            X, targets.values, bounds=bounds, neighbors=neighbors, sample_weight=weights, n_threads=self._threads()
-        )
-        found = solver.solve(problem, plan, curator, source)
-        self._keep(found, bounds, plan)
-        self.privacy_ = Statement(
-            budget, plan.event, solver.name, [*looks, *targets.looks, *_usual(neighbors)], seeded=not source.private
-        )
+        found = solver.solve(problem, plan, survey.curator(bounds), source)
+        event = compose(*counted, plan.event)
+        self._keep(found, bounds, targets, plan, event)
+        looks = [*_looks(buyer, self.bounds), *targets.looks, *_usual(neighbors)]
+        self.privacy_ = Statement(budget, event, solver.name, looks, seeded=not source.private)
         return self
+
+    def _count(self, survey: Survey, budget: Budget, source: Source) -> tuple[Budget, int, list[Any]]:
+        """The number of rows: public, or bought for a share that is split off the budget for good.
+
+        What comes after depends on the noisy count, so its price is added by basic composition, which allows that.
+        """
+        if budget.neighbors.public_n:
+            return budget, survey.n_rows, []
+        part = budget.split([COUNT_SHARE, 1 - COUNT_SHARE])[0]
+        buy = DiscreteLaplace(part.epsilon, source=source.child("count"))
+        left = budget - Budget(part.epsilon, neighbors=budget.neighbors)
+        return left, max(int(buy.release(survey.count())[0]), 1), [buy.event]
 
     def _budget(self, n: int, neighbors: Neighbours) -> Budget:
         for name in ("epsilon", "delta"):
@@ -170,24 +192,32 @@ class PrivateLinearModel(BaseEstimator, ABC):
             )
         return Budget(self.epsilon, float(delta), neighbors=neighbors)
 
-    def _bounds(self, p: int, sparse: bool, targets: Targets) -> tuple[RowBounds, list[Look]]:
-        if isinstance(self.bounds, str) and self.bounds == "unit":
-            bounds, note = RowBounds(l2=1.0), "rows clipped to norm 1"
-        elif isinstance(self.bounds, tuple) and len(self.bounds) == 2:
-            bounds, note = _box(self.bounds, p, sparse, scaled=self.penalty is None), "given per feature"
-        elif isinstance(self.bounds, RowBounds):
-            bounds, note = self.bounds, "given"
-        else:
-            raise ValueError(f"bounds={self.bounds!r} must be (low, high), 'unit' or a RowBounds of public numbers")
-        if self.fit_intercept:
-            bounds = replace(bounds, intercept=INTERCEPT_SHARE * float(bounds.grid(p).l2 * bounds.grid(p).unit))
-        if targets.range is not None:
-            bounds = replace(bounds, y=targets.range)
-        return bounds, [Look("feature bounds", "public", note)]
+    def _located(self, targets: Targets, buyer: BoundsBuyer) -> Targets:
+        """Targets with their range: as they are, for a classifier."""
+        del buyer
+        return targets
 
-    def _problem(self, bounds: RowBounds, shape: tuple[int, int], budget: Budget, targets: Targets) -> Problem:
-        n = shape[0] if budget.neighbors.public_n else None
-        return Problem(targets.loss, bounds, shape[1], n, budget, penalty=self.penalty, slope=targets.slope)
+    def _bounds(self, targets: Targets, buyer: BoundsBuyer) -> RowBounds:
+        p, sparse = buyer.survey.n_features, buyer.survey.sparse
+        unknown = RowBounds(l2=1.0, y=targets.range, y_centre=targets.centre)
+        if isinstance(self.bounds, RowBounds):
+            bounds = replace(self.bounds, y=targets.range, y_centre=targets.centre)
+        elif isinstance(self.bounds, str) and self.bounds == "unit":
+            bounds = unknown
+        elif isinstance(self.bounds, str) and self.bounds == "private":
+            bounds = buyer.norms(buyer.features(unknown), NORM_QUANTILE)
+        elif isinstance(self.bounds, tuple) and len(self.bounds) == 2:
+            bounds = _box(unknown, self.bounds, p, sparse, scaled=self.penalty is None)
+            if self.penalty is None and p > 1:
+                bounds = buyer.norms(bounds, NORM_QUANTILE)
+        else:
+            raise ValueError(
+                f"bounds={self.bounds!r} must be 'private', (low, high), 'unit' or a RowBounds of public numbers"
+            )
+        if self.fit_intercept:
+            grid = bounds.grid(p)
+            bounds = replace(bounds, intercept=INTERCEPT_SHARE * float(grid.l2 * grid.unit))
+        return bounds
 
     def _solver(self, problem: Problem) -> Solver:
         solver = self.solver
@@ -208,11 +238,12 @@ class PrivateLinearModel(BaseEstimator, ABC):
     def _threads(self) -> int:
         return 1 if self.n_jobs is None else max(int(self.n_jobs), 1)
 
-    def _keep(self, weights: Floats, bounds: RowBounds, plan: Plan) -> None:
+    def _keep(self, weights: Floats, bounds: RowBounds, targets: Targets, plan: Plan, event: Any) -> None:
         coef, intercept = bounds.to_original(np.atleast_2d(weights))
-        self.coef_, self.intercept_ = self._shaped(coef, intercept)
+        self.coef_, self.intercept_ = self._shaped(coef, intercept + targets.centre)
         self.n_iter_ = plan.n_steps
-        self.dp_event_ = FittedEvent(plan.event)
+        self.dp_event_ = FittedEvent(event)
+        self.bounds_ = bounds
 
     def _shaped(self, coef: Floats, intercept: Floats) -> tuple[Floats, Any]:
         return coef[0], float(intercept[0])
@@ -220,7 +251,7 @@ class PrivateLinearModel(BaseEstimator, ABC):
     def _margins(self, X: Any) -> Floats:
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse=["csr", "csc"], dtype=np.float64, reset=False)
-        return np.asarray(X @ np.atleast_2d(self.coef_).T + self.intercept_)
+        return np.asarray(clipped(self.bounds_, X) @ np.atleast_2d(self.coef_).T + self.intercept_)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -243,16 +274,21 @@ def _weights(sample_weight: ArrayLike | None, X: Any) -> Floats | None:
     return w
 
 
-def _box(limits: tuple[Any, Any], p: int, sparse: bool, *, scaled: bool) -> RowBounds:
-    """Row bounds from public limits of each feature: zero stays zero where it is allowed, and the range becomes 1."""
+def _box(unknown: RowBounds, limits: tuple[Any, Any], p: int, sparse: bool, *, scaled: bool) -> RowBounds:
+    """Row bounds from public limits of each feature."""
     low, high = (np.broadcast_to(np.asarray(b, dtype=np.float64), (p,)) for b in limits)
     if not (np.isfinite(low).all() and np.isfinite(high).all() and (low < high).all()):
         raise ValueError("bounds=(low, high) must be finite with every low below its high")
-    centre = np.where((low <= 0) & (high >= 0), 0.0, np.where(low > 0, low, high))
-    if sparse and centre.any():
+    if sparse and ((low > 0) | (high < 0)).any():
         raise ValueError("sparse features must have bounds that contain 0, since a zero is not stored")
-    scale = np.maximum(high - centre, centre - low) if scaled else np.ones(p)
-    return RowBounds(low=low, high=high, centre=centre, scale=scale)
+    return boxed(unknown, low, high, sparse=sparse, scaled=scaled)
+
+
+def _looks(buyer: BoundsBuyer, given: Any) -> list[Look]:
+    looks = [Look(thing, "paid", note) for thing, note in buyer.paid.items()]
+    if not isinstance(given, str) or given == "unit":
+        looks.insert(0, Look("feature bounds", "public", "rows clipped to norm 1" if given == "unit" else "given"))
+    return looks
 
 
 def _usual(neighbors: Neighbours) -> list[Look]:

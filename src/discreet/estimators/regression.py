@@ -13,6 +13,7 @@ from discreet.estimators.base import PrivateLinearModel, Targets
 from discreet.estimators.statement import Look
 from discreet.losses import Loss, PoissonLoss, PseudoHuberLoss, QuantileLoss, SquaredLoss
 from discreet.penalties.base import Penalty
+from discreet.preprocessing import BoundsBuyer
 from discreet.solvers.base import Solver
 
 __all__ = ["HuberRegressor", "LinearRegression", "PoissonRegressor", "QuantileRegressor"]
@@ -64,29 +65,42 @@ class _Regressor(RegressorMixin, PrivateLinearModel):
         return None
 
     def _targets(self, y: Any) -> Targets:
-        try:
-            low, high = (float(b) for b in self.bounds_y)
-        except (TypeError, ValueError):
-            raise ValueError(
-                f"bounds_y={self.bounds_y!r} must be (low, high): the public range of the target"
-            ) from None
-        if not (np.isfinite([low, high]).all() and low < high):
-            raise ValueError(f"bounds_y={self.bounds_y!r} must be finite, with low below high")
-        self._middle = self._centre(low, high)
-        self._reach = reach = max(high - self._middle, self._middle - low)
-        values = np.clip(np.asarray(y, dtype=np.float64), low, high) - self._middle
-        look = Look("range of the target", "public", f"given: {low:g} to {high:g}")
-        return Targets(values, self._loss(reach), [look], (low - self._middle, high - self._middle), self._slope(reach))
+        return Targets(np.asarray(y, dtype=np.float64), self._loss(1.0), [])
+
+    def _located(self, targets: Targets, buyer: BoundsBuyer) -> Targets:
+        if isinstance(self.bounds_y, str) and self.bounds_y == "private":
+            low, high = buyer.target()
+            looks = []
+        else:
+            low, high = _range(self.bounds_y)
+            looks = [Look("range of the target", "public", f"given: {low:g} to {high:g}")]
+        centre = self._centre(low, high)
+        reach = max(high - centre, centre - low)
+        loss, limits = self._loss(reach), (low - centre, high - centre)
+        return Targets(targets.values, loss, looks, limits, self._slope(reach), centre)
 
     def _centre(self, low: float, high: float) -> float:
+        """What is subtracted from targets before the fit and added to the intercept after it."""
         return (low + high) / 2 if self.fit_intercept else 0.0
 
     def _shaped(self, coef: Floats, intercept: Floats) -> tuple[Floats, Any]:
-        return coef[0], float(intercept[0]) + self._middle
+        return coef[0], float(intercept[0])
 
     def predict(self, X: Any) -> Floats:
         """Predicted targets."""
         return self._margins(X).ravel()
+
+
+def _range(limits: Any) -> tuple[float, float]:
+    try:
+        low, high = (float(b) for b in limits)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"bounds_y={limits!r} must be 'private' or (low, high), the public range of the target"
+        ) from None
+    if not (np.isfinite([low, high]).all() and low < high):
+        raise ValueError(f"bounds_y={limits!r} must be finite, with low below high")
+    return low, high
 
 
 class LinearRegression(_Regressor):

@@ -1,0 +1,251 @@
+"""Bounds bought from the data: where each column lies, how long rows are, where the target lies.
+
+Two rounds of histograms locate every column: signed powers of two for the magnitude, then sixteen equal bins for the
+place.  A third, of row norms, chooses where to clip.  All are noisy counts; everything after them is post-processing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from dp_accounting import dp_event
+from numpy.typing import NDArray
+
+from discreet import accounting
+from discreet.accounting.events import compose
+from discreet.curator import RowBounds
+from discreet.curator.survey import Survey
+from discreet.mechanisms import Gaussian, Laplace
+from discreet.privacy import Bounded, Budget
+from discreet.randomness import Source
+
+__all__ = ["BoundsBuyer", "PaidBounds", "located"]
+
+Floats = NDArray[np.float64]
+Edges = Floats
+
+_POWERS: Floats = 2.0 ** np.arange(-40.0, 41.0)
+MAGNITUDES: Edges = np.concatenate([-_POWERS[::-1], _POWERS])
+PLACES: Edges = np.linspace(0.0, 1.0, 17)[1:-1]
+FINE_PLACES: Edges = np.linspace(0.0, 1.0, 129)[1:-1]
+SHRINKING: Edges = 1.07 ** np.arange(-70.0, 1.0)
+NORMS: Edges = 2.0 ** np.arange(-40.0, 41.0)
+SHARES = {"columns": 0.03, "places": 0.03, "norms": 0.01, "target": 0.01, "target places": 0.01}
+
+
+@dataclass(frozen=True)
+class PaidBounds:
+    """Bounds, and what they cost.
+
+    Examples
+    --------
+    >>> PaidBounds(RowBounds(l2=1.0), dp_event.NoOpDpEvent(), {}).paid
+    {}
+    """
+
+    bounds: RowBounds
+    event: dp_event.DpEvent
+    paid: dict[str, str]
+
+
+@dataclass
+class BoundsBuyer:
+    """Buys bounds from raw rows, each for a fixed share of the budget.
+
+    The shares are constants, so what the solver has left never depends on the data.
+
+    Parameters
+    ----------
+    survey : Survey
+        The raw rows.
+    budget : Budget
+        The whole budget of the fit.
+    n_rows : int
+        The number of rows, public or bought.
+    source : Source
+        Where noise comes from.
+
+    Notes
+    -----
+    *Privacy.* Guarantee: a few noisy histograms, with the events in :attr:`event`.  Neighbours: the survey's.
+    Public: bin edges and shares.  Bounded by: a row is in one bin of each histogram.
+    Proof: ``proofs/private_bounds.md``.
+
+    Examples
+    --------
+    >>> from discreet.curator.survey import make_survey
+    >>> from discreet.randomness import SeededSource
+    >>> X = np.linspace(1990, 2010, 20_000).reshape(-1, 1)
+    >>> buyer = BoundsBuyer(make_survey(X), Budget(1, 1e-6), 20_000, SeededSource(0))
+    >>> bounds = buyer.features(RowBounds(l2=1.0))
+    >>> bool(bounds.low[0] <= 1992 and 2008 <= bounds.high[0] <= 2050)
+    True
+    """
+
+    survey: Survey
+    budget: Budget
+    n_rows: int
+    source: Source
+    events: list[dp_event.DpEvent] = field(default_factory=list)
+    paid: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def event(self) -> dp_event.DpEvent:
+        """What was bought so far."""
+        return compose(*self.events)
+
+    def features(self, unknown: RowBounds) -> RowBounds:
+        """`unknown` with the range of each column, or of all together where that is all that can be afforded."""
+        p = self.survey.n_features
+        if self._noise("columns", math.sqrt(p) if not self.budget.is_pure else p) * 8 > self.n_rows / 8:
+            return self._common(unknown)
+        low, high = self._ranges(lambda e: self.survey.column_histogram(e), MAGNITUDES, "columns", p)
+        low, high = _tidy(low, high)
+        if not self.survey.sparse:
+            place = low, np.maximum(high - low, 1e-300)
+            a, b = self._ranges(
+                lambda e: self.survey.column_histogram(e, centre=place[0], scale=place[1]), PLACES, "places", p
+            )
+            low, high = low + np.maximum(a, 0.0) * place[1], low + np.minimum(b, 1.0) * place[1]
+        self.paid["feature bounds"] = "a range for each column, from two noisy histograms"
+        return boxed(unknown, low, high, sparse=self.survey.sparse)
+
+    def _common(self, unknown: RowBounds) -> RowBounds:
+        counts, tall = self._counts(self.survey.norm_histogram(NORMS, norm="linf"), "columns")
+        top = float(_upper(counts[None], NORMS, tall, self.n_rows)[0])
+        self.paid["feature bounds"] = "one scale for all columns, from a noisy histogram of largest entries"
+        return replace(unknown, l2=None, linf=1.0, scale=top)
+
+    def norms(self, bounds: RowBounds, quantile: float) -> RowBounds:
+        """`bounds` with a clip at that quantile of the l2 norms of rows."""
+        grid = bounds.grid(self.survey.n_features)
+        edges = float(grid.l2 * grid.unit) * SHRINKING
+        counts, tall = self._counts(self.survey.curator(bounds).norm_histogram(edges), "norms")
+        above = np.cumsum(counts[::-1])[:-1]  # rows at or beyond each edge, from the longest down
+        slack = np.sqrt(np.arange(1, edges.size + 1)) * tall / 4
+        full = np.flatnonzero(above > (1 - quantile) * self.n_rows + slack)
+        self.paid["row norm"] = "clipped near a quantile, from a noisy histogram"
+        longest = edges[::-1][max(int(full[0]) - 1, 0)] if full.size else edges[-1]
+        return replace(bounds, l2=float(longest))
+
+    def target(self) -> tuple[float, float]:
+        """The range of the target, without its rarest values."""
+        low, high = self._ranges(lambda e: self.survey.target_histogram(e), MAGNITUDES, "target", 1)
+        low, high = _tidy(low, high)
+        edges = low[0] + FINE_PLACES * (high[0] - low[0])
+        a, b = self._ranges(lambda e: self.survey.target_histogram(edges), FINE_PLACES, "target places", 1)
+        self.paid["range of the target"] = "from two noisy histograms"
+        width = high[0] - low[0]
+        return float(low[0] + max(a[0], 0.0) * width), float(low[0] + min(b[0], 1.0) * width)
+
+    # noise -----------------------------------------------------------------------------------------------------------
+    def _mechanism(self, name: str) -> Gaussian | Laplace:
+        source = self.source.child("bounds", name)
+        if self.budget.is_pure:
+            part = self.budget.split([SHARES[name], 1 - SHARES[name]])[0]
+            return Laplace(part.epsilon, source=source)
+        mu = accounting.gdp.mu_for(self.budget.epsilon, self.budget.delta)
+        return Gaussian(math.nextafter(1 / (mu * math.sqrt(SHARES[name])), math.inf), source=source)
+
+    def _noise(self, name: str, sensitivity: float) -> float:
+        """The scale of the noise on one count."""
+        mechanism = self._mechanism(name)
+        one = mechanism.noise_multiplier if isinstance(mechanism, Gaussian) else 1 / mechanism.epsilon
+        return one * sensitivity * self.budget.neighbors.moves
+
+    def _counts(self, histogram: Bounded, name: str) -> tuple[Floats, float]:
+        """Noisy counts, and the height that noise alone reaches in one bin of a thousand histograms or fewer."""
+        mechanism = self._mechanism(name)
+        self.events.append(mechanism.event)
+        deviation = math.sqrt(mechanism.variance(histogram))
+        bins = math.log(1000.0 * histogram.size)
+        tall = deviation * (math.sqrt(2 * bins) if isinstance(mechanism, Gaussian) else bins / math.sqrt(2))
+        return mechanism.release(histogram), tall
+
+    def _ranges(
+        self, histogram: Callable[[Edges], Bounded], edges: Edges, name: str, columns: int
+    ) -> tuple[Floats, Floats]:
+        counts, tall = self._counts(histogram(edges), name)
+        return located(counts.reshape(columns, -1), edges, tall, self.n_rows)
+
+
+def located(counts: Floats, edges: Edges, tall: float, n_rows: int) -> tuple[Floats, Floats]:
+    """For each row of noisy counts the edges around its populated bins (the tallest one where none stands out).
+
+    >>> located(np.array([[0.0, 90.0, 80.0, 3.0]]), np.array([0.0, 1.0, 2.0]), 10.0, 200)
+    (array([0.]), array([2.]))
+    """
+    full = counts > max(tall, 0.002 * n_rows)
+    best = counts.argmax(axis=1)
+    full[np.arange(len(counts)), best] |= ~full.any(axis=1)
+    first, last = full.argmax(axis=1), full.shape[1] - 1 - full[:, ::-1].argmax(axis=1)
+    padded = np.concatenate([[2 * edges[0] - edges[1]], edges, [2 * edges[-1] - edges[-2]]])
+    return padded[first], padded[last + 1]
+
+
+def _upper(counts: Floats, edges: Edges, tall: float, n_rows: int) -> Floats:
+    return located(counts, edges, tall, n_rows)[1]
+
+
+def _tidy(low: Floats, high: Floats) -> tuple[Floats, Floats]:
+    """Zero for the bin around zero; columns of which only zeros were seen get the usual scale of the others."""
+    tiny = _POWERS[0]
+    low, high = np.where(np.abs(low) <= tiny, 0.0, low), np.where(np.abs(high) <= tiny, 0.0, high)
+    empty = (low == 0) & (high == 0)
+    usual = np.maximum(np.abs(low), np.abs(high))[~empty]
+    high = np.where(empty, float(np.median(usual)) if usual.size else 1.0, high)
+    return low, high
+
+
+def boxed(bounds: RowBounds, low: Floats, high: Floats, *, sparse: bool, scaled: bool = True) -> RowBounds:
+    """`bounds` with ranges of columns: a zero that is allowed stays zero, and the widest side becomes one.
+
+    >>> boxed(RowBounds(l2=1.0), np.array([0.0, 1990.0]), np.array([2.0, 2010.0]), sparse=False).centre
+    array([   0., 1990.])
+    """
+    centre = np.where(low > 0, low, np.where(high < 0, high, 0.0))
+    if sparse:
+        low, high, centre = np.minimum(low, 0.0), np.maximum(high, 0.0), np.zeros_like(centre)
+    reach = np.maximum(high - centre, centre - low)
+    scale: Any = reach if scaled else 1.0
+    return replace(bounds, low=low, high=high, centre=centre, scale=scale, l2=None)
+
+
+def clipped(bounds: RowBounds, X: Any) -> Any:
+    """New rows cut to the bounds that training rows were cut to, in original units; sparse stays sparse.
+
+    A model that never saw a value beyond a bound has nothing to say about how it goes on there.
+
+    >>> clipped(RowBounds(low=0.0, high=10.0, l2=5.0), np.array([[3.0, 40.0]])).round(3)
+    array([[3.143, 9.642]])
+    """
+    scale = np.broadcast_to(bounds.scale, (X.shape[1],))
+    centre = np.zeros(1) if bounds.centre is None else np.broadcast_to(bounds.centre, (X.shape[1],))
+    if hasattr(X, "tocsr"):
+        rows = X.tocsr().astype(np.float64, copy=True)
+        rows.data = _cut(bounds, rows.data, rows.indices) / scale[rows.indices]
+        rows.data *= np.repeat(_shrink(bounds, np.sqrt(rows.multiply(rows).sum(axis=1)).A1), np.diff(rows.indptr))
+        rows.data *= scale[rows.indices]
+        return rows
+    z = (_cut(bounds, np.asarray(X, dtype=np.float64), slice(None)) - centre) / scale
+    z *= _shrink(bounds, np.sqrt((z * z).sum(axis=1)))[:, None]
+    return z * scale + centre
+
+
+def _cut(bounds: RowBounds, x: Floats, columns: Any) -> Floats:
+    if bounds.low is not None:
+        p = np.size(bounds.low)
+        low, high = (v[columns] if p > 1 else v for v in (bounds.low, bounds.high))
+        x = np.clip(x, low, high)
+    if bounds.linf is not None:
+        scale = bounds.scale[columns] if np.size(bounds.scale) > 1 else bounds.scale
+        x = np.clip(x, -bounds.linf * scale, bounds.linf * scale)
+    return x
+
+
+def _shrink(bounds: RowBounds, norms: Floats) -> Floats:
+    return np.ones_like(norms) if bounds.l2 is None else np.minimum(1.0, bounds.l2 / np.maximum(norms, 1e-300))
