@@ -61,43 +61,42 @@ def gradient_blocks(
     only = Contribution(linf=limit * grid.constant)
 
     def sealed(block: Any, contribution: Contribution) -> Bounded:
-        return Bounded(block, contribution, whole.unit, whole.neighbors, rate=whole.rate)
+        return Bounded(block, contribution, whole.unit, whole.neighbors, rate=whole.rate, part=whole.part)
 
     return sealed(value[:p], features), sealed(value[p:], only)
 
 
 def half_step(
-    curator: Curator, loss: Any, weights: ArrayLike, step: float, slope: float | None = None
+    curator: Curator, loss: Any, weights: ArrayLike, steps: tuple[float, float], slope: float | None = None
 ) -> tuple[Bounded, Bounded | None]:
-    """``weights - step * gradient``, sealed, in the two blocks of :func:`gradient_blocks`.
+    """``weights - step * gradient``, sealed, in the two blocks of :func:`gradient_blocks`, each with its own step.
 
     The public weights are put on the grid of the scaled gradient and added in whole numbers, which moves no bound.
 
     Notes
     -----
-    *Privacy.* Guarantee: sealed.  Neighbours: the curator's.  Public: `loss`, `weights`, `step`, `slope`.  Bounded by:
-    `step` times the bounds of the gradient.  Proof: ``proofs/iterative_hard_thresholding.md``, section 1.
+    *Privacy.* Guarantee: sealed.  Neighbours: the curator's.  Public: `loss`, `weights`, `steps`, `slope`.  Bounded by:
+    the step times the bounds of the gradient.  Proof: ``proofs/iterative_hard_thresholding.md``, section 1.
 
     Examples
     --------
     >>> from discreet.curator import RowBounds, make_curator
     >>> from discreet.losses import LogisticLoss
     >>> curator = make_curator(np.eye(4), np.ones(4), bounds=RowBounds(linf=1))
-    >>> moved, _ = half_step(curator, LogisticLoss(), np.ones(4), step=0.5)
+    >>> moved, _ = half_step(curator, LogisticLoss(), np.ones(4), steps=(0.5, 0.5))
     >>> float(moved.sensitivity("linf") * moved.unit)
     0.5
     """
     theta = np.asarray(weights, dtype=np.float64)
     features, intercept = gradient_blocks(curator, loss, theta, slope)
-    unit = features.unit * Fraction(float(step))
-    start = np.rint(theta / float(unit))
-    if not np.abs(start).max(initial=0.0) < 2.0**61:
-        raise OverflowError(f"weights of size {np.abs(theta).max():g} can't be moved in steps of {float(unit):g}")
-    whole = start.astype(np.int64)
 
-    def moved(g: Bounded, at: Any) -> Bounded:
-        value = np.asarray(unseal(g)).astype(np.int64)
-        return Bounded(at - value, g.contribution, unit, g.neighbors, rate=g.rate)
+    def moved(g: Bounded, at: Any, step: float) -> Bounded:
+        unit = g.unit * Fraction(float(step))
+        start = np.rint(at / float(unit))
+        if not np.abs(start).max(initial=0.0) < 2.0**61:
+            raise OverflowError(f"weights of size {np.abs(at).max():g} can't be moved in steps of {float(unit):g}")
+        value = start.astype(np.int64) - np.asarray(unseal(g)).astype(np.int64)
+        return Bounded(value, g.contribution, unit, g.neighbors, rate=g.rate, part=g.part)
 
     p = features.size
-    return moved(features, whole[:p]), None if intercept is None else moved(intercept, whole[p:])
+    return moved(features, theta[:p], steps[0]), None if intercept is None else moved(intercept, theta[p:], steps[1])

@@ -290,4 +290,4 @@ def _check_room(k: int, scores: Bounded) -> None:
 def _entries(v: Bounded, indices: NDArray[np.int64]) -> Bounded:
     """The entries at public places: the bounds are the old ones, made smaller by the number of entries alone."""
     value: NDArray[Any] = open_scores(v)[indices]
-    return Bounded(value, v.contribution, v.unit, v.neighbors, rate=v.rate)
+    return Bounded(value, v.contribution, v.unit, v.neighbors, rate=v.rate, part=v.part)

@@ -7,11 +7,19 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from discreet.solvers.base import Solver
+    from discreet.solvers.frank_wolfe import FrankWolfe as FrankWolfe
     from discreet.solvers.gradient_descent import GradientDescent as GradientDescent
+    from discreet.solvers.heavy_tailed_peeling import HeavyTailedPeeling as HeavyTailedPeeling
+    from discreet.solvers.iterative_hard_thresholding import IterativeHardThresholding as IterativeHardThresholding
     from discreet.solvers.objective_perturbation import ObjectivePerturbation as ObjectivePerturbation
+    from discreet.solvers.peeling import PeelingDescent as PeelingDescent
 
 _HOME = {  # class -> file, which is also the string that estimators take
     "GradientDescent": "gradient_descent",
+    "FrankWolfe": "frank_wolfe",
+    "IterativeHardThresholding": "iterative_hard_thresholding",
+    "PeelingDescent": "peeling",
+    "HeavyTailedPeeling": "heavy_tailed_peeling",
     "ObjectivePerturbation": "objective_perturbation",
 }
 
