@@ -100,7 +100,7 @@ class ValueFunction:
         self.step, self.values, self.runs = step, values, runs
 
     def log_moment(self, tilt: float) -> float:
-        """A bound on log of sup over u of ``e^(tilt u) delta(u)``, for what lies beyond the table."""
+        """A bound on log of sup over u of ``e^(tilt u) delta(u)``: from the Renyi curve at order ``1 + tilt``."""
         return tilt * math.fsum(n * float(rdp(eta, [1 + tilt])[0]) for eta, n in self.runs)
 
     def at(self, epsilon: Floats) -> Floats:

@@ -15,7 +15,7 @@ from fractions import Fraction
 import numpy as np
 from dp_accounting import dp_event
 
-from discreet.accounting import gdp, pld, rdp, zcdp
+from discreet.accounting import gdp, rdp, zcdp
 from discreet.accounting.events import BoundedRangeDpEvent, tally
 from discreet.privacy import Budget, Number, PrivacyError, exact
 
@@ -201,11 +201,15 @@ class RdpFilter:
         return cls([best], [Fraction(math.nextafter(room(best) * (1 - 1e-12), 0))])
 
     def cost(self, event: dp_event.DpEvent) -> list[Fraction]:
-        """The event's curve at the filter's orders."""
-        if pld.gaussian_multiplier(event) and isinstance(event, dp_event.GaussianDpEvent):
-            square = Fraction(float(event.noise_multiplier)) ** 2
-            return [Fraction(float(a)) / (2 * square) for a in self.orders]
-        return [_up(float(v)) for v in rdp.curve(event, self.orders)]
+        """The event's curve at the filter's orders: exact for Gaussians, rounded up for the rest."""
+        total = [Fraction(0)] * len(self.orders)
+        for leaf, count in tally(event):
+            if isinstance(leaf, dp_event.GaussianDpEvent) and leaf.noise_multiplier:
+                each = [Fraction(float(a)) / (2 * Fraction(float(leaf.noise_multiplier)) ** 2) for a in self.orders]
+            else:
+                each = [_up(float(v)) for v in rdp.curve(leaf, self.orders)]
+            total = [t + count * e for t, e in zip(total, each, strict=True)]
+        return total
 
     def fits(self, event: dp_event.DpEvent) -> bool:
         """Whether the step may be taken."""

@@ -83,23 +83,17 @@ def sampled_gaussian(q: float, mu: float, direction: Direction, step: float, tai
 def replaced_gaussian(q: float, mu: float, step: float, tail: float) -> LossPmf:
     """(1 - q) N(0, 1) + q N(mu/2, 1) against (1 - q) N(0, 1) + q N(-mu/2, 1), the same in both directions.
 
-    The loss increases with the output and is odd in it, so cells of the loss are cells of the output; their edges are
-    found to the last bit but one, and charged for it.
+    The loss is increasing in the output x and odd.  With A = 1 - q, B = q e^(-mu^2/8) and w = e^(mu x / 2), it is
+    ``log((A + B w) / (A + B / w))``: a quadratic equation in w gives the edges of its cells.
     """
     m, reach = mu / 2, -float(ndtri(max(tail, 1e-300))) + 1
-
-    def loss(x: Floats) -> Floats:
-        none = math.log1p(-q) if q < 1 else -math.inf
-        up, down = (math.log(q) + s * m * x - m * m / 2 for s in (1.0, -1.0))
-        return np.asarray(np.logaddexp(none, up) - np.logaddexp(none, down))
-
-    top = math.ceil(float(loss(np.array([m + reach]))[0]) / step)
-    goals = np.arange(1, top + 1) * step
-    low, high = np.zeros(top), np.full(top, 2 * (m + reach) + top * step / mu)
-    for _ in range(70):
-        middle = (low + high) / 2
-        under = loss(middle) < goals
-        low, high = np.where(under, middle, low), np.where(under, high, middle)
+    a, b = 1 - q, q * math.exp(-m * m / 2)
+    log_a, log_b, exponent = math.log(a) if a else -math.inf, math.log(b), m * (m + reach)
+    top = math.ceil(float(np.logaddexp(log_a, log_b + exponent) - np.logaddexp(log_a, log_b - exponent)) / step)
+    loss = np.arange(1, top + 1, dtype=np.float64) * step
+    high = (
+        loss + np.log((a * -np.expm1(-loss) + np.hypot(a * np.expm1(-loss), 2 * b * np.exp(-loss / 2))) / (2 * b))
+    ) / m
     x = np.concatenate([-high[::-1], [0.0], high])
     masses = [_normal_mass(x - centre) for centre in (0.0, m, -m)]
     p = (1 - q) * masses[0][0] + q * masses[1][0]

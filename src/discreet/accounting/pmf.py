@@ -159,6 +159,11 @@ def _log_sum(log_mass: Floats, losses: Floats, tilt: float) -> float:
     return top + math.log(float(np.exp(terms - top).sum()))
 
 
+def _log_peak(tilt: float) -> float:
+    """Logarithm of the largest value over b of ``e^(-tilt b) (1 - e^-b)``, which is at ``b = log(1 + 1/tilt)``."""
+    return -tilt * math.log1p(1 / tilt) - math.log1p(tilt)
+
+
 class Composition:
     """Several loss distributions of one direction, each taken a number of times.
 
@@ -217,7 +222,7 @@ class Composition:
         """An upper bound on the composition's delta at `epsilon`."""
         if not self.parts:
             return max(0.0, -math.expm1(epsilon))
-        tilt = self._best_tilt(lambda t, k: k - t * epsilon)
+        tilt = self._best_tilt(lambda t, k: k - t * epsilon + _log_peak(t))
         if self._tilted is None or abs(math.log(self._tilted.tilt / tilt)) > 0.2:
             self._tilted = _Tilted(self, tilt)
         return self._finish(self._tilted.log_excess(epsilon)[0])
@@ -226,9 +231,8 @@ class Composition:
         """A cheap, looser bound on delta, from the moment of one order."""
         if not self.parts:
             return max(0.0, -math.expm1(epsilon))
-        tilt = self._best_tilt(lambda t, k: k - t * epsilon)
-        exponent = self.log_mgf(tilt) - tilt * epsilon + tilt * math.log(tilt / (1 + tilt)) - math.log1p(tilt)
-        return self._finish(exponent + 1e-12)
+        tilt = self._best_tilt(lambda t, k: k - t * epsilon + _log_peak(t))
+        return self._finish(self.log_mgf(tilt) - tilt * epsilon + _log_peak(tilt) + 1e-12)
 
     def flattened(self) -> LossPmf:
         """The composition as one loss distribution, for sampling it as a whole; tails below 1e-12 become infinite."""
@@ -248,17 +252,17 @@ class Composition:
 
         ``log_moment(t)`` bounds the logarithm of the supremum of ``e^(t u) then(u)``.  Best near `epsilon`.
         """
-        tilt = self._best_tilt(lambda t, k: k + log_moment(t) - t * epsilon)
+        tilt = self._best_tilt(lambda t, k: k + log_moment(t) - t * epsilon + _log_peak(t))
         table = _Tilted(self, tilt)
         losses = table.low + np.arange(table.table.size, dtype=np.float64) * self.step
-        hidden = 2 * _WINDOW * math.exp(log_moment(tilt))
+        most = log_moment(tilt)  # of e^(tilt u) then(u): what follows is relative to it
 
         def delta(eps: float) -> float:
-            weight = np.exp(np.minimum(tilt * (eps - losses), 700.0)) * then(eps - losses)
-            weight = np.minimum(weight, math.exp(log_moment(tilt)))
-            total = float(np.dot(weight, table.table)) * (1 + 1e-12) + hidden
+            with np.errstate(divide="ignore"):
+                weight = np.exp(np.minimum(tilt * (eps - losses) + np.log(then(eps - losses)) - most, 0.0))
+            total = float(np.dot(weight, table.table)) * (1 + 1e-12) + 2 * _WINDOW
             total += table.noise * float(np.linalg.norm(weight))
-            scale = table.log_mgf - tilt * eps + 1e-12
+            scale = table.log_mgf - tilt * eps + most + 1e-12
             return min(1.0, (math.exp(min(scale + math.log(total), 0.0)) + self.infinity) * (1 + 1e-11))
 
         return delta
@@ -274,9 +278,9 @@ class Composition:
         if room <= 0:
             return math.inf
         goal = math.log(room)
-        tilt = self._best_tilt(lambda t, k: (k - goal) / t)
-        self._tilted = _Tilted(self, tilt)
-        return _root(self._tilted.log_excess, goal, (self._tilted.log_mgf - goal) / tilt)
+        tilt = self._best_tilt(lambda t, k: (k - goal + _log_peak(t)) / t)
+        table = self._tilted = _Tilted(self, tilt)
+        return _root(table.log_excess, goal, max((table.log_mgf - goal + _log_peak(tilt)) / tilt, 1e-12))
 
 
 def _root(function: Callable[[float], tuple[float, float]], goal: float, high: float) -> float:
@@ -331,7 +335,7 @@ class _Tilted:
         # delta = e^(K - t eps) sum table w(loss - eps), where w(b) = e^(-t b) - e^(-(t+1) b), largest at log(1 + 1/t)
         steps = np.arange(self.table.size) * step
         self._decay, self._decay_next = np.exp(-tilt * steps), np.exp(-(tilt + 1) * steps)
-        largest = math.exp(tilt * math.log(tilt / (1 + tilt))) / (1 + tilt)
+        largest = math.exp(_log_peak(tilt))
         weight = float(np.linalg.norm(self._decay - self._decay_next)) + 2 * largest
         self._hidden = self.noise * weight + 2 * _WINDOW * largest
 

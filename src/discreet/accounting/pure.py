@@ -47,7 +47,7 @@ def rdp(epsilon: float, orders: ArrayLike) -> NDArray[np.float64]:
     lift = 2 * np.sinh(small) * np.sinh(np.minimum((a - 1) * eps, 30.0) / 2) / math.cosh(min(eps, 700) / 2)
     near = np.log1p(lift)
     far = np.logaddexp(a * eps, (1 - a) * eps) - np.logaddexp(0.0, eps)
-    return np.asarray(np.where(a * eps < 30, near, far) / (a - 1) * (1 + 1e-14))
+    return np.asarray(np.minimum(np.where(a * eps < 30, near, far) / (a - 1) * (1 + 1e-14), eps))
 
 
 def epsilon_of(event: dp_event.DpEvent) -> float:

@@ -82,7 +82,7 @@ def _inner_delta(event: dp_event.DpEvent, alpha: Floats) -> Floats:
 
     mu = gaussian_mu(event)
     if mu is not None:
-        return np.array([gdp.delta(mu, eps) for eps in np.log(alpha)])
+        return gdp.deltas(mu, np.log(alpha))
     curves = []
     for whole in composition(event, 1e-15).values():
         pmf = whole.flattened()
