@@ -203,10 +203,11 @@ class Grid:
             real.append(math.sqrt(float(half @ half)))
         if b.linf is not None:
             real.append(b.linf * math.sqrt(max(p, 1)))
-        unit = power_of_two(math.hypot(min(real), b.intercept)) / 2**b.bits
+        longest = power_of_two(math.hypot(min(real), b.intercept))
+        unit = longest / 2**b.bits
         entry = b.linf if b.linf is not None else (float(half.max()) if half is not None and half.size else None)
-        if entry is not None and entry < 2**10 * unit:  # many features, each bounded apart: keep 10 bits for each
-            unit = power_of_two(entry) / 2**10
+        if entry is not None:  # many features, each bounded apart: keep 10 bits for each where there is room
+            unit = min(unit, max(power_of_two(entry) / 2**10, longest / 2**24))
         caps = np.zeros(0) if half is None else np.array([max(_floor(h, unit), 1) for h in half], dtype=np.float64)
         clip = {n: math.inf if getattr(b, n) is None else max(_floor(getattr(b, n), unit), 1) for n in _NORMS}
         constant = max(round(Fraction(b.intercept) / unit), 1) if b.intercept else 0
@@ -218,8 +219,8 @@ class Grid:
         assert known.l1 is not None and known.l2 is not None and known.linf is not None
         if isqrt_up(known.l2**2 + constant**2) >= 2**26:
             raise ValueError(
-                f"rows of {p} features bounded one by one can have a norm of {known.l2} grid units, above 2**26; "
-                "give an l2 bound as well"
+                f"rows of {p} features and these bounds can have a norm of {known.l2} grid units, above 2**26; "
+                "give a smaller l2 bound"
             )
         values = {
             "unit": unit,
