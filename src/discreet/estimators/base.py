@@ -17,11 +17,11 @@ from discreet.accounting import to_standard
 from discreet.accounting.events import compose
 from discreet.curator import RowBounds
 from discreet.curator.survey import Survey, make_survey
+from discreet.estimators.bounds import BoundsBuyer, boxed, clipped
 from discreet.estimators.statement import Look, Statement
 from discreet.losses import Loss
 from discreet.mechanisms import DiscreteLaplace
 from discreet.penalties.base import Penalty
-from discreet.preprocessing import BoundsBuyer, boxed, clipped
 from discreet.privacy import Budget, Neighbours, PrivacyError
 from discreet.randomness import Source, source_for
 from discreet.solvers.base import Plan, Problem, Solver

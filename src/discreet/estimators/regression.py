@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 
 from discreet.estimators.base import PrivateLinearModel, Targets
+from discreet.estimators.bounds import BoundsBuyer
 from discreet.estimators.statement import Look
 from discreet.losses import Loss, PoissonLoss, PseudoHuberLoss, QuantileLoss, SquaredLoss
 from discreet.penalties.base import Penalty
-from discreet.preprocessing import BoundsBuyer
 from discreet.solvers.base import Solver
 
 __all__ = ["HuberRegressor", "LinearRegression", "PoissonRegressor", "QuantileRegressor"]
