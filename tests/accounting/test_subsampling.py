@@ -59,7 +59,7 @@ def test_no_pair_of_rows_in_the_plane_beats_the_antipodal_pair(q, mu, eps, r, s,
     one = (1 - q) * blank + q * density(r * mu / 2, 0.0)
     other = (1 - q) * blank + q * density(s * mu / 2, angle)
     attained = float(np.maximum(one - math.exp(eps) * other, 0).sum()) * (grid[1] - grid[0]) ** 2
-    bound = leaf_losses.replaced_gaussian(q, mu, 1e-3, 1e-16).delta(eps)
+    bound = leaf_losses.replaced_gaussian(q, mu / 2, 1e-3, 1e-16).delta(eps)
     assert attained <= bound + 2e-4 * (1 + math.exp(eps))
 
 
@@ -102,6 +102,24 @@ def test_generic_replace_one_is_the_amplified_guarantee(fixed):
     assert accounting.epsilon(repeat(event, 30), 1e-6) < 30 * event.pure()
     assert ReplaceOneSampledDpEvent(0.0, GAUSS(1.0)).delta(0.0) == 0
     assert np.all(ReplaceOneSampledDpEvent(0.0, GAUSS(1.0)).rdp(orders) == 0)
+
+
+def test_rows_of_a_monotone_statistic_are_further_from_nothing_than_half_their_distance():
+    """Orthogonal rows of norm C are sqrt(2) C apart: the pair with half of that does not cover them, sqrt(1/2) does."""
+    q, c, eps = 0.05, 1.5, 0.02
+    grid = np.linspace(-8, 8, 641)
+    a, b = np.meshgrid(grid, grid)
+    blank, one, other = (
+        np.exp(-((a - x) ** 2 + (b - y) ** 2) / 2) / (2 * math.pi) for x, y in ((0, 0), (c, 0), (0, c))
+    )
+    gap = (1 - q) * blank + q * one - math.exp(eps) * ((1 - q) * blank + q * other)
+    attained = float(np.maximum(gap, 0).sum()) * (grid[1] - grid[0]) ** 2
+    event = dp_event.GaussianDpEvent(1 / (math.sqrt(2) * c))
+    covered = ReplaceOneSampledDpEvent(q, event, missing=math.sqrt(0.5))
+    assert attained < pld.delta(covered, eps) * 1.0001
+    assert accounting.epsilon(covered, 1e-6) > accounting.epsilon(ReplaceOneSampledDpEvent(q, event), 1e-6)
+    with pytest.raises(ValueError, match="missing"):
+        ReplaceOneSampledDpEvent(q, event, missing=0.4)
 
 
 def test_rate_outside_the_unit_interval_is_refused():

@@ -290,13 +290,14 @@ class ReplaceOneSampledDpEvent(DominatedDpEvent):
 
     Each row takes part with the given probability: independently (Poisson), or as one of a batch of fixed size
     (`fixed_size`).  `event` describes the mechanism on the sample, its numbers relative to the **replace-one**
-    sensitivity (for Gaussian noise on sums, twice the bound on a row), which must cover a missing row as well.  The
-    amplification for add/remove is another theorem and another pair, so it has another event,
-    ``dp_event.PoissonSampledDpEvent``.
+    sensitivity, which must cover a missing row as well.  `missing` is how far a missing row can move the statistic, as
+    a part of that sensitivity: one half where it is twice the bound on a row, as it is but for l2 sensitivities of
+    monotone statistics (there, ``sqrt(1/2)``).  The amplification for add/remove is another theorem and another pair,
+    so it has another event, ``dp_event.PoissonSampledDpEvent``.
 
     Notes
     -----
-    *Privacy.* Guarantee: Poisson Gaussian, exactly ``(1-q) N(0,1) + q N(mu/2,1)`` against its mirror image; otherwise
+    *Privacy.* Guarantee: Poisson Gaussian, ``(1-q) N(0,1) + q N(missing mu,1)`` against its mirror image; otherwise
     ``delta(log(1 + q(e^eps - 1))) <= q delta_0(eps)``.  Neighbours: replace one.  Public: all fields.
     Bounded by: the pair of the sampled event.  Proof: ``proofs/subsampling.md``.
 
@@ -310,9 +311,14 @@ class ReplaceOneSampledDpEvent(DominatedDpEvent):
     sampling_probability: float
     event: dp_event.DpEvent
     fixed_size: bool = False
+    missing: float = 0.5
 
     def __attrs_post_init__(self) -> None:
         _unit(self.sampling_probability, "sampling_probability")
+        if not 0.5 <= self.missing <= 1:
+            raise ValueError(
+                f"missing={self.missing!r} must be between 1/2 and 1: two missing rows make a replaced one"
+            )
 
     def profile(self, direction: Direction, epsilon: NDArray[np.float64]) -> NDArray[np.float64]:
         from discreet.accounting.subsampling import replace_one_profile
@@ -330,7 +336,7 @@ class ReplaceOneSampledDpEvent(DominatedDpEvent):
 
         mu = gaussian_mu(self.event)
         if mu and self.sampling_probability and not self.fixed_size:
-            return replaced_gaussian(self.sampling_probability, mu, step, tail)
+            return replaced_gaussian(self.sampling_probability, self.missing * mu, step, tail)
         return super().pmf(direction, step, tail)
 
     def rdp(self, orders: ArrayLike) -> NDArray[np.float64]:

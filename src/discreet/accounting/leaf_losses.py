@@ -80,13 +80,13 @@ def sampled_gaussian(q: float, mu: float, direction: Direction, step: float, tai
     return LossPmf.from_cells(p, lower, step, first, below[0] * grow)
 
 
-def replaced_gaussian(q: float, mu: float, step: float, tail: float) -> LossPmf:
-    """(1 - q) N(0, 1) + q N(mu/2, 1) against (1 - q) N(0, 1) + q N(-mu/2, 1), the same in both directions.
+def replaced_gaussian(q: float, m: float, step: float, tail: float) -> LossPmf:
+    """(1 - q) N(0, 1) + q N(m, 1) against (1 - q) N(0, 1) + q N(-m, 1), the same in both directions.
 
-    The loss is increasing in the output x and odd.  With A = 1 - q, B = q e^(-mu^2/8) and w = e^(mu x / 2), it is
+    The loss is increasing in the output x and odd.  With A = 1 - q, B = q e^(-m^2/2) and w = e^(m x), it is
     ``log((A + B w) / (A + B / w))``: a quadratic equation in w gives the edges of its cells.
     """
-    m, reach = mu / 2, -float(ndtri(max(tail, 1e-300))) + 1
+    reach = -float(ndtri(max(tail, 1e-300))) + 1
     a, b = 1 - q, q * math.exp(-m * m / 2)
     log_a, log_b, exponent = math.log(a) if a else -math.inf, math.log(b), m * (m + reach)
     top = math.ceil(float(np.logaddexp(log_a, log_b + exponent) - np.logaddexp(log_a, log_b - exponent)) / step)

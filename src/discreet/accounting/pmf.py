@@ -102,7 +102,7 @@ class LossPmf:
         """From upper bounds on the divergences themselves: the lower convex hull, in ``e^epsilon``, of their values.
 
         The true profile is convex and 1 at minus infinity, so the hull of upper bounds is still above it; it is
-        the profile of a distribution on the grid (Doroshenko et al., 2022, Lemma 4.1).
+        the profile of a distribution on the grid (Doroshenko et al., 2022).
         """
         first, last = math.floor(low / step), max(math.ceil(high / step), math.floor(low / step) + 1)
         if last - first > _LARGEST:

@@ -130,7 +130,7 @@ def replace_one_rdp(event: ReplaceOneSampledDpEvent, orders: ArrayLike) -> Float
     mu = gaussian_mu(event.event)
     if mu and q < 1 and not event.fixed_size:
         # out with the old row, in with the new: Mironov (2017), Proposition 11, with both exponents 2
-        half = dp_event.PoissonSampledDpEvent(q, dp_event.GaussianDpEvent(2 / mu))
+        half = dp_event.PoissonSampledDpEvent(q, dp_event.GaussianDpEvent(1 / (event.missing * mu)))
         moves = (a - 0.5) / (a - 1) * rdp.curve(half, 2 * a) + rdp.curve(half, 2 * a - 1)
         bound = np.minimum(bound, moves)
     return np.asarray(np.maximum(bound, 0.0))

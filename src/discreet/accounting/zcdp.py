@@ -120,7 +120,7 @@ def rho_of(event: dp_event.DpEvent) -> float:
     Notes
     -----
     *Privacy.* Guarantee: rho-zCDP.  Neighbours: those of the events.  Public: the events.
-    Bounded by: additivity (Bun and Steinke, 2016, Lemma 7).  Proof: ``proofs/composition.md``.
+    Bounded by: additivity (Bun and Steinke, 2016).  Proof: ``proofs/composition.md``.
 
     Examples
     --------
