@@ -161,7 +161,7 @@ def build(data: tuple[Any, Any, Any], bounds: RowBounds, **more: Any) -> Curator
 @pytest.mark.parametrize("statistic", STATISTICS)
 @pytest.mark.parametrize("bounds", BOUNDS)
 def test_every_storage_gives_the_same_bits(bounds: str, statistic: str) -> None:
-    rows = data(300)
+    rows = data(80)
     plain = answer(build(rows, BOUNDS[bounds]), statistic)
     assert any(plain), "a statistic that is zero here compares nothing"
     for name, storage in STORAGES.items():
