@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from discreet.curator.base import CuratorCore, slopes_of
-from discreet.curator.clip import RESIDUAL_BITS, SupportsMargins
+from discreet.curator.clip import SupportsMargins
 from discreet.curator.cursor import Cursor
 from discreet.curator.grid import WEIGHT_STEPS, power_of_two
 from discreet.curator.rows import Rows
@@ -19,6 +19,8 @@ from discreet.privacy import Bounded, Contribution
 __all__ = ["Statistics"]
 
 Floats = NDArray[np.float64]
+
+VALUE_BITS = 26  # a row's loss has this many bits: fine enough to compare models whose objectives are close
 
 
 class Statistics(CuratorCore):
@@ -54,7 +56,7 @@ class Statistics(CuratorCore):
         if not (math.isfinite(clip) and clip > 0):
             raise ValueError(f"clip={clip!r} must be positive and finite: it is what one row's loss can count at most")
         models = [self._on_grid(c, int(loss.n_outputs)) for c in np.asarray(candidates, dtype=np.float64)]
-        unit = power_of_two(clip * self.bounds.weight) / 2**RESIDUAL_BITS
+        unit = power_of_two(clip * self.bounds.weight) / 2**VALUE_BITS
         limit = int(Fraction(clip) * Fraction(self.bounds.weight) / unit)
         factor = float(1 / unit)
 

@@ -6,16 +6,26 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from discreet.solvers.adaptive_gradient_descent import AdaptiveGradientDescent as AdaptiveGradientDescent
     from discreet.solvers.base import Solver
+    from discreet.solvers.coordinate_descent import CoordinateDescent as CoordinateDescent
     from discreet.solvers.frank_wolfe import FrankWolfe as FrankWolfe
     from discreet.solvers.gradient_descent import GradientDescent as GradientDescent
+    from discreet.solvers.greedy_coordinate_descent import GreedyCoordinateDescent as GreedyCoordinateDescent
     from discreet.solvers.heavy_tailed_peeling import HeavyTailedPeeling as HeavyTailedPeeling
     from discreet.solvers.iterative_hard_thresholding import IterativeHardThresholding as IterativeHardThresholding
     from discreet.solvers.objective_perturbation import ObjectivePerturbation as ObjectivePerturbation
     from discreet.solvers.peeling import PeelingDescent as PeelingDescent
+    from discreet.solvers.sgd import StochasticGradientDescent as StochasticGradientDescent
+    from discreet.solvers.svrg import StochasticVarianceReduced as StochasticVarianceReduced
 
 _HOME = {  # class -> file, which is also the string that estimators take
     "GradientDescent": "gradient_descent",
+    "AdaptiveGradientDescent": "adaptive_gradient_descent",
+    "CoordinateDescent": "coordinate_descent",
+    "GreedyCoordinateDescent": "greedy_coordinate_descent",
+    "StochasticGradientDescent": "sgd",
+    "StochasticVarianceReduced": "svrg",
     "FrankWolfe": "frank_wolfe",
     "IterativeHardThresholding": "iterative_hard_thresholding",
     "PeelingDescent": "peeling",

@@ -35,8 +35,8 @@ class Ask:
         self._plan = plan
         self._left = {name: query.times * query.parts for name, query in plan.queries.items()}
         self._parts: dict[str, dict[object, int]] = {}  # of each query of parts, what is left for every part
-        self._armed = {
-            name: mechanism if source is None else replace(mechanism, source=source.child(name))
+        self._armed = {  # copies: what a mechanism remembers of a run belongs to that run
+            name: replace(mechanism, source=mechanism.source if source is None else source.child(name))
             for name, mechanism in plan.mechanisms.items()
         }
 
@@ -72,7 +72,8 @@ class Ask:
 
     def room(self, name: str, *cost: float) -> bool:
         """Whether the purse of query `name` can pay for these answers; asked before they are worked out."""
-        return self._left[name] >= len(cost) and bool(self._armed[name].fits(*cost))  # type: ignore[attr-defined]
+        purse: Any = self._armed[name]
+        return self._left[name] >= len(cost) and bool(purse.fits(*cost))
 
     def parts(self, name: str, curator: Curator, k: int) -> list[Curator]:
         """`k` disjoint parts of the rows: by position where their number is public, else by a coin for each row.

@@ -18,8 +18,9 @@ import numpy as np
 from dp_accounting import dp_event
 from numpy.typing import NDArray
 
-from discreet import accounting
+from discreet import accounting, theory
 from discreet.accounting.events import compose, repeat
+from discreet.accounting.published import strength
 from discreet.curator import Clip, Curator, Grid, RowBounds
 from discreet.losses import Loss
 from discreet.mechanisms.base import Mechanism
@@ -136,6 +137,19 @@ class Problem:
     def smoothness(self) -> float:
         """Smoothness of the sum of losses in the l2 norm: rows times curvature times the squared row norm."""
         return self.rows * self.loss.smoothness * self.radius**2
+
+    @property
+    def distance(self) -> float:
+        """How far the optimum is guessed to be: where the longest row's margin leaves the loss's curved range."""
+        curved = self.lipschitz / self.loss.smoothness if self.loss.smoothness > 0 else 1.0
+        return curved / self.radius
+
+    def descent_steps(self, least: int = 50, most: int = 500) -> int:
+        """Gradient steps of one over the smoothness (``theory.gradient_descent_steps``), within reason."""
+        mu = strength(self.budget)
+        longest = self.lipschitz * self.radius
+        best = theory.gradient_descent_steps(self.smoothness, self.distance, longest, mu, self.size)
+        return min(max(best, least), most)
 
     def clip(self, norm: Literal["l2", "linf"] = "l2") -> Clip:
         """The clip of one row's gradient that follows from the bounds."""

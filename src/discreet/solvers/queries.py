@@ -14,7 +14,7 @@ from discreet.mechanisms import Exponential, Gaussian, Laplace, NoisyTopK, Peeli
 from discreet.mechanisms.base import Mechanism
 from discreet.privacy import Neighbours
 
-__all__ = ["LinearTerm", "NoisySum", "Peel", "Query", "Selection", "TopK"]
+__all__ = ["LinearTerm", "NoisySum", "Peel", "Purse", "Query", "Selection", "TopK"]
 
 
 @dataclass(frozen=True)
@@ -203,3 +203,29 @@ class LinearTerm(Query):
     def answer(self, mechanism: Any, sealed: Any, **options: Any) -> Any:
         """The term of that shape, sealed."""
         return mechanism.draw(sealed, **options)
+
+
+@dataclass(frozen=True)
+class Purse(Query):
+    """Sums and selections whose prices are named when they are asked; the plan fills one purse for all of them.
+
+    Examples
+    --------
+    >>> Purse(times=100).times
+    100
+    """
+
+    def at(self, noise: float) -> Mechanism:
+        """Refused: a purse has one price for all of its answers."""
+        raise TypeError(f"a purse is not priced by a share of noise {noise!r}")
+
+    def pure(self, epsilon: float) -> Mechanism:
+        """Refused: a purse holds zero-concentrated privacy."""
+        raise TypeError(f"a purse is not priced by a share of epsilon {epsilon!r}")
+
+    def answer(self, mechanism: Any, sealed: Any, **options: Any) -> Any:
+        """The noisy sum, or with ``select="smallest"`` or ``"largest"`` the chosen index."""
+        select = options.pop("select", None)
+        if select is None:
+            return mechanism.release(sealed, **options)
+        return mechanism.select(sealed, largest=select == "largest", **options)
