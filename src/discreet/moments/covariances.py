@@ -34,6 +34,7 @@ def covariance(
     centre: Any = None,
     psd: bool = True,
     inference: bool = False,
+    pure_noise: str = "auto",
     random_state: RandomState = None,
 ) -> Release:
     """The covariance matrix of rows (dividing by n), or the variance of a column.
@@ -67,7 +68,7 @@ def covariance(
     """
     rows, single = columns(X)
     plan = divided(neighbors, bounds is None and radius is None, {"mean": 0.2, "moments": 0.8})
-    purse = purse_for(epsilon, delta, rho, mu, neighbors, random_state)
+    purse = purse_for(epsilon, delta, rho, mu, neighbors, random_state, pure_noise)
     share = dict(zip(plan, purse.shares(list(plan.values())), strict=True))
     at = frame(rows, neighbors, bounds, radius, centre, share.get("ranges"), share.get("count"), bits=BITS)
     total, mean_noise = share["mean"].release(at.curator.sum_rows())
@@ -92,6 +93,7 @@ def second_moments(
     radius: float | None = None,
     psd: bool = True,
     inference: bool = False,
+    pure_noise: str = "auto",
     random_state: RandomState = None,
 ) -> Release:
     """The matrix of mean products ``x x'`` about zero; arguments as in :func:`covariance`.
@@ -111,7 +113,7 @@ def second_moments(
     """
     rows, single = columns(X)
     plan = divided(neighbors, bounds is None and radius is None, {"moments": 1.0})
-    purse = purse_for(epsilon, delta, rho, mu, neighbors, random_state)
+    purse = purse_for(epsilon, delta, rho, mu, neighbors, random_state, pure_noise)
     share = dict(zip(plan, purse.shares(list(plan.values())), strict=True))
     at = frame(
         rows, neighbors, bounds, radius, None, share.get("ranges"), share.get("count"), around_zero=True, bits=BITS

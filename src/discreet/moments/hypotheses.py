@@ -43,7 +43,7 @@ def cover(d: int, radius: float, alpha: float) -> Floats:
     spacing = min(step, radius / per_side) if per_side else step
     axis = spacing * np.arange(-per_side, per_side + 1)
     grid = np.array(list(itertools.product(axis, repeat=d)))
-    inside = grid[np.linalg.norm(grid, axis=1) <= radius + spacing * math.sqrt(d) / 2]
+    inside: Floats = grid[np.linalg.norm(grid, axis=1) <= radius + spacing * math.sqrt(d) / 2]
     if len(inside) > MOST:
         raise ValueError(_too_many(d, radius, alpha, len(inside)))
     return inside
@@ -52,7 +52,7 @@ def cover(d: int, radius: float, alpha: float) -> Floats:
 def _too_many(d: int, radius: float, alpha: float, points: int) -> str:
     return (
         f"a cover of the ball of radius {radius:g} in {d} dimensions at distance {alpha:g} has {points} hypotheses, "
-        f"above {MOST}: time is exponential in the dimension. Use a larger alpha, a smaller radius, fewer columns, or mean()"
+        f"above {MOST}: time is exponential in the dimension. Use a larger alpha, a smaller radius, or mean()"
     )
 
 

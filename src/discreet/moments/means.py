@@ -105,6 +105,7 @@ def mean(
     radius: float | None = None,
     centre: Any = None,
     inference: bool = False,
+    pure_noise: str = "auto",
     random_state: RandomState = None,
 ) -> Release:
     r"""The mean of a column, or of rows, under pure, approximate, zero-concentrated or Gaussian DP.
@@ -123,6 +124,8 @@ def mean(
         Rows are pulled into the l2 ball of this radius about this (public) centre instead.
     inference : bool
         Spend a tenth on the spread of each column, so that intervals cover the mean of the population.
+    pure_noise : {"auto", "laplace", "k_norm"}
+        What a pure budget buys: noise coordinate by coordinate, or for the whole vector; the smaller by default.
     random_state : None or int
         None is private; a seed is repeatable and promises nothing.
 
@@ -152,7 +155,7 @@ def mean(
     rows, single = columns(X)
     private = bounds is None and radius is None
     plan = divided(neighbors, private, {"mean": 0.9, "spread": 0.1} if inference else {"mean": 1.0})
-    purse = purse_for(epsilon, delta, rho, mu, neighbors, random_state)
+    purse = purse_for(epsilon, delta, rho, mu, neighbors, random_state, pure_noise)
     share = dict(zip(plan, purse.shares(list(plan.values())), strict=True))
     at = frame(rows, neighbors, bounds, radius, centre, share.get("ranges"), share.get("count"))
     total, deviation = share["mean"].release(at.curator.sum_rows())

@@ -39,6 +39,7 @@ def purse_for(
     mu: Number | None,
     neighbors: Any,
     random_state: RandomState,
+    pure_noise: str = "auto",
 ) -> Purse:
     """The purse for a function's budget arguments; epsilon=1 when none is given.
 
@@ -47,7 +48,7 @@ def purse_for(
     """
     if epsilon is None and rho is None and mu is None:
         epsilon = 1
-    return Purse(Budget(epsilon, delta, rho=rho, mu=mu, neighbors=neighbors), source_for(random_state))
+    return Purse(Budget(epsilon, delta, rho=rho, mu=mu, neighbors=neighbors), source_for(random_state), pure_noise)
 
 
 class Purse:
@@ -59,6 +60,8 @@ class Purse:
         Pure, approximate, zCDP or Gaussian.
     source : Source
         Where random words come from.
+    pure_noise : {"auto", "laplace", "k_norm"}
+        What a pure budget buys for a vector: the smaller of the two by default.
 
     Notes
     -----
@@ -73,7 +76,10 @@ class Purse:
     [0.6, 0.8]
     """
 
-    def __init__(self, budget: Budget, source: Source) -> None:
+    def __init__(self, budget: Budget, source: Source, pure_noise: str = "auto") -> None:
+        if pure_noise not in ("auto", "laplace", "k_norm"):
+            raise ValueError(f"pure_noise={pure_noise!r} is not one of 'auto', 'laplace', 'k_norm'")
+        self.pure_noise = pure_noise
         if (budget.kind == "dp" and budget.epsilon <= 0) or (budget.kind != "dp" and budget._first <= 0):
             raise PrivacyError(f"{budget} buys nothing; give a positive budget")
         self.budget = budget
@@ -156,9 +162,8 @@ class Share:
         if counts:
             return DiscreteLaplace(self.epsilon, source=source)
         laplace, ball = Laplace(self.epsilon, source=source), KNorm(self.epsilon, source=source)
-        if 1 < b.size <= K_NORM_LIMIT and ball.variance(b) < laplace.variance(b):
-            return ball
-        return laplace
+        better = 1 < b.size <= K_NORM_LIMIT and ball.variance(b) < laplace.variance(b)
+        return ball if self.purse.pure_noise == "k_norm" or (self.purse.pure_noise == "auto" and better) else laplace
 
     def release(self, b: Bounded, *, counts: bool = False) -> tuple[NDArray[np.float64], float]:
         """The noisy statistic and the standard deviation of its noise (off the diagonal, for a matrix)."""

@@ -6,9 +6,10 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from discreet.curator import Survey, make_survey
+from discreet.curator.ranks import rank_scores
 from discreet.moments.purse import Share, purse_for
 from discreet.moments.ranges import magnitude_edges
 from discreet.moments.release import Release
@@ -17,8 +18,7 @@ from discreet.randomness import RandomState
 
 __all__ = ["quantile"]
 
-Floats = NDArray[np.float64]
-CANDIDATES = 64  # candidates of each closer look
+BINS = 64  # bins of each closer look
 
 
 def quantile(
@@ -37,8 +37,8 @@ def quantile(
 ) -> Release:
     r"""A value that a share `q` of the column lies below.
 
-    Candidates are the points of a public grid; the score of one is ``|(1-q) (rows below) - q (rows above)|``, and the
-    exponential mechanism prefers small scores.  Each further level looks closer, between the chosen point's neighbours.
+    Candidates are the bins of a public grid; the score of one is the number of rows by which it misses the quantile,
+    and the exponential mechanism prefers small scores.  Each further level divides the chosen bin.
 
     Parameters
     ----------
@@ -98,21 +98,11 @@ def quantile(
 
 
 def _search(survey: Survey, q: float, bounds: tuple[float, float] | None, shares: list[Share]) -> tuple[float, float]:
-    """The chosen point of the last level, and that level's step there."""
-    points = magnitude_edges() if bounds is None else np.linspace(*bounds, CANDIDATES)
+    """The middle of the last level's bin, and half its width."""
+    share_below = min(max(Fraction(q).limit_denominator(1000), Fraction(1, 1000)), Fraction(999, 1000))
+    edges = magnitude_edges() if bounds is None else np.linspace(*bounds, BINS + 1)
     for share in shares:
-        chosen = share.select(_scores(survey, points, q), largest=False)
-        value = float(points[chosen])
-        low, high = float(points[max(chosen - 1, 0)]), float(points[min(chosen + 1, points.size - 1)])
-        points = np.linspace(low, high, CANDIDATES)
-    return value, (high - low) / 2
-
-
-def _scores(survey: Survey, points: Floats, q: float) -> Any:
-    """``|(1-q) below - q above|`` of each point, from the histogram of the bins between them, in whole numbers."""
-    share = Fraction(q).limit_denominator(1000)
-    a, b = share.numerator, share.denominator
-    if a == 0 or a == b:
-        a = 1 if a == 0 else b - 1
-    below = np.tril(np.ones((points.size, points.size + 1), dtype=np.int64))  # bins 0..j lie below point j
-    return survey.column_histogram(points).linear(b * below - a).absolute()
+        chosen = share.select(rank_scores(survey, edges, share_below), largest=False)
+        low, high = float(edges[chosen]), float(edges[chosen + 1])
+        edges = np.linspace(low, high, BINS + 1)
+    return low / 2 + high / 2, (high - low) / 2

@@ -66,14 +66,19 @@ def find_ranges(survey: Survey, share: Share) -> tuple[Floats, Floats]:
         low, high, _ = _kept(survey, j, edges, stages[0])
         missed = 0.0
         for stage in stages[1:]:
-            low, high, missed = _kept(survey, j, np.linspace(low, high, BINS + 1), stage)
-        middle, half = low / 2 + high / 2, (high - low) / 2 * min(WIDER + 25 * missed, WIDEST)
+            low, high, missed = _kept(survey, j, np.linspace(low, high, BINS + 1), stage, closer=True)
+        middle, half = (
+            low / 2 + high / 2,
+            (high - low) / 2 * (1.0 if missed == 1.0 else min(WIDER + 25 * missed, WIDEST)),
+        )
         lows.append(middle - half)
         highs.append(middle + half)
     return np.array(lows), np.array(highs)
 
 
-def _kept(survey: Survey, column: int, edges: Floats, share: Share) -> tuple[float, float, float]:
+def _kept(
+    survey: Survey, column: int, edges: Floats, share: Share, *, closer: bool = False
+) -> tuple[float, float, float]:
     """The span of the bins that stand out, one bin wider on each side, and the share of rows a bin needed for that."""
     counts, noise = share.release(survey.column_histogram(edges, column=column), counts=True)
     inner = counts[1:-1]
@@ -81,6 +86,8 @@ def _kept(survey: Survey, column: int, edges: Floats, share: Share) -> tuple[flo
     tail = math.log(20 * inner.size)
     limit = noise * (tail / math.sqrt(2) if share.purse.pure else math.sqrt(2 * tail))
     standing = np.flatnonzero(inner > limit)
+    if not standing.size and closer:
+        return float(edges[0]), float(edges[-1]), 1.0  # too few rows to look closer: keep what is known
     if not standing.size:
         standing = np.array([int(np.argmax(inner))])
     first, last = max(int(standing[0]) - 1, 0), min(int(standing[-1]) + 2, edges.size - 1)
