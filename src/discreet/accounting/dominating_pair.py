@@ -64,11 +64,12 @@ def replace_one_bound(one: Bound, two: Bound, reach: float) -> Bound:
 
 
 def best_split(
-    one: Bound, two: Bound, log_alpha: float, reach: float, guides: tuple[Bound, Bound] | None = None
+    one: Bound, two: Bound, log_alpha: float, reach: float, guides: tuple[Bound, Bound] | None = None, half: int = 64
 ) -> float:
     """Theorem 7 at one alpha: the smallest right side over s, on a grid refined around its best point.
 
-    `guides`, if given, are cheaper functions close to `one` and `two`, used only to find where to look.
+    `guides`, if given, are cheaper functions close to `one` and `two`, used only to find where to look; every round
+    of the search has `half` points on either side.
 
     >>> from discreet.accounting.objective_curvature import SHAPES
     >>> from discreet.accounting.objective_profile import directions, gaussian_profile
@@ -81,8 +82,9 @@ def best_split(
     for a, b, find_a, find_b in ((one, two, first, second), (two, one, second, first)):
         low, high = min(-reach, log_alpha - reach), max(reach, log_alpha + reach)
         for _ in range(4):
-            s: Array = low + (high - low) / 128 * np.arange(129.0)
-            i, step = int(np.argmin(_right_side(find_a, find_b, log_alpha, s))), (high - low) / 128
+            step = (high - low) / (2 * half)
+            s: Array = low + step * np.arange(2 * half + 1.0)
+            i = int(np.argmin(_right_side(find_a, find_b, log_alpha, s)))
             low, high = s[i] - 2 * step, s[i] + 2 * step
         s = (low + high) / 2 + (high - low) * np.arange(-8.0, 9.0) / 16
         best = min(best, float(np.min(_right_side(a, b, log_alpha, s))))

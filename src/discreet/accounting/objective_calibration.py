@@ -179,7 +179,8 @@ def _largest_mu(budget: Budget, event: Callable[[float], ObjectivePerturbationDp
         high, low = low, low / 2
         if low < 1e-12:
             raise ValueError(f"no noise meets {budget} with this ridge: the log determinant alone is too large")
-    while high / low > 1 + 1e-7:
+    close = 1e-5 if event(low).shape == "softmax" else 1e-7
+    while high / low > 1 + close:
         middle = math.sqrt(low * high)
         low, high = (middle, high) if event(middle).delta(eps) <= delta else (low, middle)
     return low * (1 - 1e-12)

@@ -58,7 +58,7 @@ def _losses(
     mu: float, kappa: float, shape: str | Curvature, apart: bool, n_classes: int
 ) -> tuple[LossBound, LossBound]:
     if shape == "softmax":
-        return softmax_directions(mu, kappa, n_classes, step=0.01)
+        return softmax_directions(mu, kappa, n_classes, step=0.03)
     return directions(mu, kappa, _shape(shape, apart))
 
 
@@ -146,7 +146,8 @@ class ObjectivePerturbationDpEvent(DominatedDpEvent):
         """Both ordered directions for one record there or not; the solver's tolerance included."""
         one, two = ordered_bounds(*self._directions())
         if self.tolerance_mu:
-            cells = round(min(max(8000 * self.tolerance_mu / self.mu, 400), 20_000))
+            least = 100 if self.shape == "softmax" else 400
+            cells = round(min(max(20 * least * self.tolerance_mu / self.mu, least), 20_000))
             return with_gaussian(one, self.tolerance_mu, cells), with_gaussian(two, self.tolerance_mu, cells)
         return one, two
 
@@ -198,7 +199,8 @@ class ObjectivePerturbationDpEvent(DominatedDpEvent):
             at = np.array([eps])
             return float(min(1.0, max(one(at)[0], two(at)[0])))
         guides = ordered_bounds(*self._directions())
-        return min(best_split(one, two, eps, self._reach(), guides), float(self._direct(np.array([eps]))[0]))
+        half = 12 if self.shape == "softmax" else 64
+        return min(best_split(one, two, eps, self._reach(), guides, half), float(self._direct(np.array([eps]))[0]))
 
     def _vertices(self) -> tuple[float, Array]:
         """Theorem 7': the log determinant's largest value, and the norms whose Gaussian profiles are added."""

@@ -74,6 +74,7 @@ class SoftmaxEnvelope(LineEnvelope):
         # W is the largest of K - 1 variables sqrt(2) Z, so a nonnegative increasing function of it is below the sum
         self._others = n_classes - 1
         self._single = LineEnvelope(self.slopes * math.sqrt(2.0), self.intercepts, two_sided=False)
+        self._table: tuple[Array, Array] | None = None
 
     def _above(self, z: Array) -> Array:
         return self._mixed(lambda m, i: ndtr(m - z[i]), z.size)
@@ -95,6 +96,22 @@ class SoftmaxEnvelope(LineEnvelope):
     def hockey_stick(self, log_alpha: Array) -> Array:
         """See :class:`~discreet.accounting.objective_profile.LossBound`."""
         la = np.atleast_1d(np.asarray(log_alpha, dtype=float))
+        if la.size <= 4:
+            return self._exactly(la)
+        alpha, u = self._chords()
+        return np.asarray(np.interp(np.exp(np.minimum(la, 700.0)), alpha, u))
+
+    def _chords(self) -> tuple[Array, Array]:
+        """Values at 1,025 points: the expectation is convex in alpha, so chords between them are above it."""
+        if self._table is None:
+            reach = 8.0 * float(self.slopes[-1])
+            while float(self._exactly(np.array([reach]))[0]) > 1e-18 and reach < 512:
+                reach *= 1.5
+            at = np.linspace(-reach, reach, 1025)
+            self._table = np.append(0.0, np.exp(at)), np.append(1.0, self._exactly(at))
+        return self._table
+
+    def _exactly(self, la: Array) -> Array:
         mixed = super().hockey_stick(la) + self._rest
         return np.asarray(np.minimum(np.minimum(mixed, self._others * self._single.hockey_stick(la)), 1.0))
 

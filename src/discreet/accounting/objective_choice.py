@@ -1,0 +1,126 @@
+"""Ridge and noise of a perturbed minimum, as a solver asks for them: by budget, whatever its kind."""
+
+from __future__ import annotations
+
+import math
+
+from discreet.accounting.calibrate import epsilon as epsilon_of
+from discreet.accounting.objective_calibration import ObjectiveNoise, Shape, default_ridge
+from discreet.accounting.objective_perturbation import largest_determinant
+from discreet.accounting.objective_published import (
+    PureObjectiveNoise,
+    kifer_noise,
+    lecture_noise,
+    pure_objective_noise,
+)
+from discreet.privacy import Budget
+
+__all__ = ["least_ridge", "printed_noise", "pure_noise", "pure_ridge", "remaining", "tail_of"]
+
+
+def remaining(budget: Budget, spent: object) -> Budget:
+    """What is left of a pure budget after an event.
+
+    >>> from discreet.accounting.events import PureDpEvent
+    >>> remaining(Budget(1.0), PureDpEvent(0.25)).epsilon
+    0.75
+    """
+    return budget - Budget(epsilon_of(spent, 0.0), neighbors=budget.neighbors)  # type: ignore[arg-type]
+
+
+def pure_ridge(
+    budget: Budget,
+    n_rows: float,
+    n_features: int,
+    shape: Shape = "logistic",
+    *,
+    row_norm: float = 1.0,
+    scale: float = 1.0,
+    n_classes: int = 2,
+) -> float:
+    r"""The default lambda under pure privacy: where the determinant costs little, and what the data ask for.
+
+    ``R^2 max(1 / kappa, clip(2 p s^2 / n, 0.1 s, 3 s))`` as in ``default_ridge``, with s the root mean square of a
+    coordinate of the noise, ``sqrt(p + 1) / epsilon``, and kappa such that the determinant costs at most a tenth of
+    epsilon (nothing, for the logistic shape: ``kappa <= epsilon``).
+
+    Examples
+    --------
+    >>> round(pure_ridge(Budget(1.0), 40_000, 100), 3)
+    1.005
+    """
+    eps, moves = budget.epsilon, budget.neighbors.moves
+    kappa = eps / moves
+    while shape != "logistic" and largest_determinant(kappa, shape, n_classes) > 0.1 * eps:
+        kappa /= 1.1
+    noise = moves * math.sqrt(n_features + 1) / eps
+    wanted = min(max(2 * n_features * noise**2 / n_rows, 0.1 * noise), 3 * noise)
+    return float(row_norm) ** 2 * scale * max(1 / kappa, wanted)
+
+
+def least_ridge(budget: Budget, shape: Shape, *, row_norm: float, scale: float, n_classes: int) -> float:
+    """The smallest lambda at which the determinant costs little: what a penalty of the caller's is raised to.
+
+    >>> round(least_ridge(Budget(1, 1e-6), "logistic", row_norm=2.0, scale=1.0, n_classes=2), 2)
+    2.26
+    """
+    choose = pure_ridge if budget.is_pure else default_ridge
+    tiny = choose(budget, math.inf, 1, shape, row_norm=row_norm, scale=scale, n_classes=n_classes)
+    return float(tiny)
+
+
+def pure_noise(
+    budget: Budget,
+    shape: Shape,
+    *,
+    ridge: float,
+    row_norm: float,
+    lipschitz: float,
+    scale: float,
+    n_classes: int,
+    share: float,
+) -> tuple[PureObjectiveNoise, Budget]:
+    """The pure noise, with `share` of the budget set aside for the solver's tolerance, and that part.
+
+    >>> noise, rest = pure_noise(Budget(1.0), "logistic", ridge=2.0, row_norm=1.0, lipschitz=1.0, scale=1.0,
+    ...                          n_classes=2, share=0.25)
+    >>> round(noise.scale, 6), round(rest.epsilon, 12)
+    (1.333333, 0.25)
+    """
+    found = pure_objective_noise(
+        budget, shape, ridge=ridge, row_norm=row_norm, lipschitz=lipschitz, scale=scale, n_classes=n_classes,
+        tau=ridge, share=share,
+    )  # fmt: skip
+    return found, Budget(budget.epsilon * share * (1 - 2.0**-50), neighbors=budget.neighbors)
+
+
+def printed_noise(
+    source: str, budget: Budget, *, ridge: float | None, row_norm: float, lipschitz: float, smoothness: float
+) -> ObjectiveNoise:
+    """The noise and ridge as printed in `source`; certified, or refused with the reason, by the two functions behind.
+
+    >>> facts = dict(ridge=None, row_norm=1.0, lipschitz=1.0, smoothness=0.25)
+    >>> round(printed_noise("as_published", Budget(1, 1e-6), **facts).sigma, 2)
+    10.96
+    """
+    if source == "as_lectured":
+        least = 2 * smoothness * row_norm**2 / math.expm1(budget.epsilon / 2)
+        chosen = max(least, ridge or 0.0) * (1 + 1e-12)
+        return lecture_noise(budget, chosen, row_norm=row_norm, lipschitz=lipschitz, smoothness=smoothness)
+    found = kifer_noise(budget, row_norm=row_norm, lipschitz=lipschitz, smoothness=smoothness)
+    if ridge is not None and ridge < found.lam:
+        raise ValueError(
+            f"ridge={ridge:g} is below {found.lam:g}, the least that the printed theorem allows; leave it 'auto'"
+        )
+    return found
+
+
+def tail_of(scale: float, size: int, *, gaussian: bool) -> float:
+    """A number that the norm of the linear term exceeds with probability below ``exp(-700)``.
+
+    >>> tail_of(1.0, 100, gaussian=True), tail_of(1.0, 100, gaussian=False) > 100 + 700
+    (50.0, True)
+    """
+    if gaussian:
+        return scale * (math.sqrt(size) + 40.0)
+    return scale * (size + math.sqrt(1400.0 * size) + 700.0)
