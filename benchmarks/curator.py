@@ -61,13 +61,13 @@ def compare(X: Any, repeats: int, rng: np.random.Generator) -> float:
         plain = seconds(lambda: X.T @ loss.derivative(X @ w, y))
         pairs.append((plain, seconds(lambda: curator.gradient(loss, w))))
     plain, ours = (min(column) for column in zip(*pairs, strict=True))
-    kind = f"CSR, {X.nnz / n:.0f} a row" if sp.issparse(X) else "dense"
+    kind = "dense" if isinstance(X, np.ndarray) else f"CSR, {len(X.data) / n:.0f} a row"
     print(
         f"{kind:15} {n:>9,} x {p:<7,} plain {plain * 1e3:7.1f} ms   ours {ours * 1e3:7.1f} ms   "
         f"ratio {plain / ours:.2f}   once: to the grid {conversion:.2f} s",
         flush=True,
     )
-    return plain / ours
+    return float(plain / ours)
 
 
 def main() -> None:
