@@ -102,6 +102,11 @@ class Release:
     privacy : Promise
         What was promised.
 
+    Notes
+    -----
+    *Privacy.* Guarantee: that of `privacy`; reading a release costs nothing more.  Neighbours: those of `privacy`.
+    Public: all of it.  Bounded by: the purse that paid for it.  Proof: ``proofs/moments.md``.
+
     Examples
     --------
     >>> r = Release(0.5, 0.1, 0.1, 10, "noise", None, Promise(Budget(epsilon=1), dp_event.NoOpDpEvent()))
