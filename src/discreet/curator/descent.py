@@ -271,15 +271,15 @@ def _certified_size(objective: Objective, x: Floats, composite: Any) -> float:
 def _accelerated(objective: Objective, tau: float, composite: Any, start: Floats, size: float) -> tuple[Floats, bool]:
     """Nesterov's method for as many steps as exact gradients would need (Schmidt, Le Roux and Bach, 2011, Prop. 4)."""
     weakest, m = objective.quadratic.weakest, objective.public_smoothness
-    q = math.sqrt(weakest / m)
+    q, sharp = math.sqrt(weakest / m), objective.smoothness  # the rows' own smoothness is no larger
+    faster = math.sqrt(min(weakest / sharp, 1.0))
     farthest = max(_public_size(objective, start), size)
     x = z = start
     for k in range(math.ceil(2 / q * math.log(max(4 * farthest / (q * tau), 2.0))) + 1):
-        gradient, _ = objective.certified(z)
-        new = z - gradient / m
+        new = z - objective.gradient(z) / sharp
         if composite is not None:
-            new = np.asarray(composite.prox(new, 1.0 / m))
-        z = new + (1 - q) / (1 + q) * (new - x)
+            new = np.asarray(composite.prox(new, 1.0 / sharp))
+        z = new + (1 - faster) / (1 + faster) * (new - x)
         x = new
         if k % 50 == 49:
             final, proved = certify(objective, x, tau, composite)

@@ -89,7 +89,7 @@ class Minimiser(CuratorCore):
             raise ValueError("this loss has a kink: its minimiser can't be certified; take its smoothed form")
         if not math.isfinite(loss.lipschitz):
             raise ValueError("no proof covers the minimiser of a loss of unbounded slope; take a Huber form of it")
-        floor = self.tolerance(loss, penalty, n_rows)
+        floor = self.tolerance(loss, penalty, n_rows, composite)
         tau = floor if tau is None else float(tau)
         if not floor <= tau < math.inf:
             raise ValueError(f"tau={tau:g} is below {floor:g}, what double precision can prove for this many rows")
@@ -121,7 +121,7 @@ class Minimiser(CuratorCore):
         once = move + (e if self.neighbors is Neighbours.REPLACE_ONE else 2 * e)
         return Contribution(l2=math.ceil(once))
 
-    def tolerance(self, loss: SupportsMargins, penalty: Any, n_rows: int | None = None) -> float:
+    def tolerance(self, loss: SupportsMargins, penalty: Any, n_rows: int | None = None, composite: Any = None) -> float:
         """The smallest `tau` that double precision can prove, from public sizes alone.
 
         `n_rows` is a public bound on the number of rows for use where their number is private.
@@ -134,11 +134,16 @@ class Minimiser(CuratorCore):
         True
         """
         n = self._count() if not self._private_n else MAX_ROWS if n_rows is None else int(n_rows)
-        return provable_tolerance(self.grid, loss, penalty, n)
+        return provable_tolerance(self.grid, loss, penalty, n, 0.0, composite)
 
 
 def provable_tolerance(
-    grid: Grid, loss: SupportsMargins, penalty: Any, n_rows: int, perturbation: float = 0.0
+    grid: Grid,
+    loss: SupportsMargins,
+    penalty: Any,
+    n_rows: int,
+    perturbation: float = 0.0,
+    composite: Any = None,
 ) -> float:
     """The smallest `tau` that double precision can prove for that many rows; for plans, which have no curator yet.
 
@@ -159,6 +164,9 @@ def provable_tolerance(
     at_zero = total * _largest_at_zero(grid, loss)
     far = 2 * perturbation / quadratic.weakest + math.sqrt(2 * at_zero / quadratic.weakest)
     bend = total * float(loss.smoothness) * row**2
+    if composite is not None:  # the same from the point of the set that is nearest to 0, where losses may be larger
+        start = float(np.linalg.norm(composite.prox(np.zeros(grid.n_weights * outputs), 1.0)))
+        far += 3 * start + math.sqrt(2 * total * steepest * row * start / quadratic.weakest)
     slopes = (1 + math.sqrt(outputs)) * total * steepest * row * (SLOPE_ERROR + 10 * UNIT_ROUNDOFF)
     margins = UNIT_ROUNDOFF * far * (4 * bend + 16 * quadratic.strongest)
     ends = (1e-9 + 2.0**-36 * math.sqrt(grid.n_weights * outputs)) * weight * steepest * row

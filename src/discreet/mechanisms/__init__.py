@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from discreet.mechanisms.noisy_top_k import PublishedPeeling as PublishedPeeling
     from discreet.mechanisms.permute_and_flip import PermuteAndFlip as PermuteAndFlip
     from discreet.mechanisms.perturbation import Perturbation as Perturbation
+    from discreet.mechanisms.perturbation import PurePerturbation as PurePerturbation
     from discreet.mechanisms.randomized_response import KRandomizedResponse as KRandomizedResponse
     from discreet.mechanisms.randomized_response import RandomizedResponse as RandomizedResponse
 
@@ -37,6 +38,7 @@ _HOME = {  # name -> file; imported at first use, so that listing them costs not
     "PermuteAndFlip": "permute_and_flip",
     "Perturbation": "perturbation",
     "PublishedPeeling": "noisy_top_k",
+    "PurePerturbation": "perturbation",
     "RandomizedResponse": "randomized_response",
 }
 
