@@ -239,12 +239,21 @@ def csr_margins_many(indptr: Array, indices: Array, data: Array, theta: Array, a
 
 @njit(cache=True, nogil=True)
 def csr_back(indptr: Array, indices: Array, data: Array, r: Array, a: int, b: int, out: Array) -> None:
-    """Add ``r @ rows[a:b]`` to `out`."""
+    """Add ``r @ rows[a:b]`` to `out`.  Columns differ within a row, so four may be read before any is written."""
     first = np.uint64(a)
     for i in range(np.uint64(b - a)):
         v = r[i]
-        for k in range(indptr[first + i], indptr[first + i + _ONE]):
+        k, end = indptr[first + i], indptr[first + i + _ONE]
+        fours = k + (end - k) // _FOUR * _FOUR
+        while k < fours:
+            j0, j1, j2, j3 = indices[k], indices[k + _ONE], indices[k + _TWO], indices[k + _THREE]
+            s0, s1 = out[j0] + v * data[k], out[j1] + v * data[k + _ONE]
+            s2, s3 = out[j2] + v * data[k + _TWO], out[j3] + v * data[k + _THREE]
+            out[j0], out[j1], out[j2], out[j3] = s0, s1, s2, s3
+            k += _FOUR
+        while k < end:
             out[indices[k]] += v * data[k]
+            k += _ONE
 
 
 @njit(cache=True, nogil=True)

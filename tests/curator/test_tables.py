@@ -107,6 +107,22 @@ def test_wrong_shapes_and_types() -> None:
         make_curator(sp.csr_array(X), bounds=RowBounds(low=1, high=2, centre=0))
 
 
+def test_a_sparse_matrix_that_lies_about_itself() -> None:
+    data, columns, starts = np.array([0.5, 0.5, 0.5, 0.2]), np.array([1, 1, 0, 2]), np.array([0, 3, 4])
+    twice = sp.csr_array((data, columns, starts), shape=(2, 3))
+    twice.has_canonical_format = True
+    twice.has_sorted_indices = True
+    bounds = RowBounds(l2=0.7)
+    plain = make_curator(np.array([[0.5, 1.0, 0.0], [0.0, 0.0, 0.2]]), bounds=bounds).sum_rows()
+    assert unseal(make_curator(twice, bounds=bounds).sum_rows()).tolist() == unseal(plain).tolist()
+    outside = sp.csr_array((data, columns, starts), shape=(2, 3))
+    outside.indices[1] = 7
+    with pytest.raises(ValueError, match="index arrays"):
+        make_curator(outside, bounds=bounds)
+    with pytest.raises(ValueError, match="non-numeric"):
+        make_curator(sp.csr_array(np.eye(2) * 1j), bounds=bounds)
+
+
 def test_another_type_can_be_registered() -> None:
     class Mine:
         pass

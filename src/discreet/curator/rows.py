@@ -129,7 +129,7 @@ _UNSIGNED = {np.dtype(np.int32): np.uint32, np.dtype(np.int64): np.uint64}
 class SparseRows(Rows):
     """Rows in compressed sparse row form, column indices sorted."""
 
-    tile_rows = 8192
+    tile_rows = 4096
 
     def __init__(
         self, indptr: NDArray[Any], indices: NDArray[Any], data: Floats, p: int, y: Floats | None, w: Floats | None

@@ -89,19 +89,31 @@ def _column(value: Any, n: int, what: str) -> Floats | None:
     return np.ascontiguousarray(out)
 
 
+def _canonical(X: Any) -> Any:
+    """CSR of float64 with rising column indices, each once in a row: norms of rows and compiled loops rely on it.
+
+    What the matrix says about itself is checked anew, since a flag may be out of date.
+    """
+    if X.dtype.kind not in "fiub":
+        raise _refuse("X")
+    csr = X.tocsr()
+    rows: Any = sp.csr_array((csr.data.astype(np.float64, copy=False), csr.indices, csr.indptr), shape=csr.shape)
+    try:
+        rows.check_format(full_check=True)
+    except ValueError:
+        raise ValueError("X is not a valid sparse matrix: its index arrays don't fit together") from None
+    if not rows.has_canonical_format:
+        rows = rows.copy()
+        rows.sum_duplicates()
+    if not _all_finite(rows.data):
+        raise _refuse("X")
+    return rows
+
+
 def make_block(X: Any, y: Any, weight: Any) -> Block:
     """Check raw rows and bring them to one of two forms: a numpy matrix, or canonical CSR."""
     if sp.issparse(X):
-        source: Any = X
-        rows = sp.csr_array(source)
-        if rows.dtype != np.float64:
-            rows = rows.astype(np.float64)
-        if not (rows.has_sorted_indices and rows.has_canonical_format):
-            rows = rows.copy()
-            rows.sum_duplicates()
-        if not _all_finite(rows.data):
-            raise _refuse("X")
-        matrix: Any = rows
+        matrix: Any = _canonical(X)
     else:
         matrix = _numbers(X, "X")
         if matrix.ndim != 2:
