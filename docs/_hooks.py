@@ -19,6 +19,7 @@ PACKAGE = ROOT / "src" / "discreet"
 def on_files(files: Files, config: Any) -> Files:
     """Add the generated pages to those in ``docs/``."""
     pages = api_pages() | proof_pages()
+    pages["mission.md"] = mission()
     pages["security.md"] = (ROOT / "SECURITY.md").read_text()
     pages["changelog.md"] = (ROOT / "CHANGELOG.md").read_text() + unreleased()
     for name, text in sorted(pages.items()):
@@ -57,6 +58,13 @@ def api_pages() -> dict[str, str]:
             index += [f"| `{name}` | {summary(getattr(module, name))} |" for name in names]
     pages["api/index.md"] = "\n".join(index)
     return pages
+
+
+def mission() -> str:
+    """Where everything of the source documents is, from the registry of solvers and the catalogue."""
+    from discreet.catalogue import table
+
+    return f"# What is here, by source\n\n{table()}\n"
 
 
 def summary(value: object) -> str:

@@ -54,6 +54,12 @@ class Ask:
         rate = getattr(sealed, "rate", 1.0)
         if isinstance(sealed, Bounded) and rate != query.rate:
             raise PrivacyError(f"query {name!r} was priced for rows sampled at rate {query.rate}, not {rate}")
+        replaced = isinstance(sealed, Bounded) and sealed.neighbors.moves > 1
+        if query.rate < 1 and replaced and sealed.contribution.monotone:  # type: ignore[attr-defined]
+            raise PrivacyError(
+                f"query {name!r} on a sample was priced for contributions of either sign; under replace_one counts "
+                "and clipped losses cost more there, see proofs/subsampling.md"
+            )
         if query.parts > 1:
             left = self._parts.get(name, {})
             part = getattr(sealed, "part", None)
