@@ -27,7 +27,8 @@ ROW = {name: row for row, names in enumerate(ROWS) for name in names}
 FACADES = {"linear_model"}  # modules that only re-export; they belong to no row and nothing inside imports them
 
 PROMISING = {"mechanisms", "curator", "solvers", "estimators", "moments", "local"}
-SOLVER_HOUSE = {"__init__.py", "ask.py", "base.py", "composites.py", "queries.py"}  # what solvers share; everything else there is one algorithm
+# what solvers share; everything else there is one algorithm
+SOLVER_HOUSE = {"__init__.py", "ask.py", "base.py", "composites.py", "queries.py"}
 CARRIERS = {"curator": "Curator"}  # grids, clips and bounds are public values, which promise nothing
 PROMISES_NOTHING = {"Estimate", "ReportError", "poisoned_shift"}  # results, errors, and a bound on what liars can do
 ITEMS = ("Guarantee", "Neighbours", "Public", "Bounded by", "Proof")
