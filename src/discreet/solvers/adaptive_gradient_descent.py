@@ -13,6 +13,7 @@ from dp_accounting import dp_event
 from discreet import accounting
 from discreet.accounting import published_descent
 from discreet.accounting.events import compose
+from discreet.accounting.published import strength
 from discreet.curator import Curator
 from discreet.mechanisms.metered import Metered
 from discreet.solvers.base import Ask, Plan, Problem, Solver, Weights, certify
@@ -31,7 +32,7 @@ class AdaptiveGradientDescent(Solver):
     Parameters
     ----------
     steps : int or "auto"
-        For how many steps the purse would last if no share ever grew; "auto" is 60, as in the source.
+        For how many steps the purse would last if no share ever grew; "auto" is 10 to 60, which is the source's number.
     growth : float, default=0.1
         Gamma: by how much a share grows when step size 0 was chosen.
     n_candidates : int, default=20
@@ -59,7 +60,7 @@ class AdaptiveGradientDescent(Solver):
     >>> from discreet.losses import LogisticLoss
     >>> from discreet.privacy import Budget
     >>> problem = Problem(LogisticLoss(), RowBounds(l2=1.0), 10, 1000, Budget(1, 1e-6))
-    >>> plan = AdaptiveGradientDescent().plan(problem)
+    >>> plan = AdaptiveGradientDescent(steps=60).plan(problem)
     >>> plan.n_steps, round(plan.mechanisms["purse"].rho, 5)
     (60, 0.02436)
     """
@@ -79,9 +80,9 @@ class AdaptiveGradientDescent(Solver):
     accounting: Literal["tight", "as_published"] = "tight"
 
     def default_steps(self, problem: Problem) -> int:
-        """Sixty, the source's number of splits: what remains is adapted on the way."""
-        del problem
-        return 60
+        """The source's 60 splits where a step is clear of its noise; down to 10 where it is not."""
+        clear = problem.rows * strength(problem.budget) / math.sqrt(problem.size)
+        return round(min(max(0.07 * clear, 10.0), 60.0))
 
     def refuse(self, problem: Problem) -> str | None:
         """Only smooth losses: the direction of a gradient must be one of descent."""

@@ -23,6 +23,7 @@ class GreedyCoordinateDescent(Solver):
 
     The coordinate with the largest ``|g_j| / sqrt(M_j)`` is chosen by the exponential mechanism, and its derivative
     gets Gaussian noise (Laplace noise for both, as published, costs about twice as much; see the errata page).
+    Objectives without a penalty: at the minimum of a composite one the steepest coordinate may have nowhere to go.
 
     Parameters
     ----------
@@ -52,7 +53,7 @@ class GreedyCoordinateDescent(Solver):
     name: ClassVar[str] = "greedy_coordinate_descent"
     reference: ClassVar[str] = "Mangold, Bellet, Salmon, Tommasi 2023 (DP-GCD)"
     proof: ClassVar[str] = "proofs/coordinate_descent.md"
-    composite: ClassVar[bool] = True
+    constraint: ClassVar[Literal["none", "optional", "required"]] = "none"
     pure: ClassVar[bool] = True
 
     steps: int | Literal["auto"] = "auto"
@@ -60,9 +61,7 @@ class GreedyCoordinateDescent(Solver):
     step_size: float = 1.0
 
     def refuse(self, problem: Problem) -> str | None:
-        """Penalties that don't split by coordinates have no prox along one."""
-        if problem.penalty is not None and not problem.penalty.separable:
-            return "needs a penalty that splits by coordinates: L1, L2, ElasticNet or Box; or choose 'gradient_descent'"
+        """Only smooth losses have coordinates with a step size."""
         if not math.isfinite(problem.loss.smoothness):
             return f"needs a smooth loss, which {problem.loss.name!r} isn't"
         return None
@@ -100,8 +99,5 @@ class GreedyCoordinateDescent(Solver):
         for _ in range(schedule["steps"]):
             j = ask.choice(curator.steepness(problem.loss, w, 1 / np.sqrt(smooth), clip))
             step = self.step_size / float(smooth[j])
-            moved = float(w[j] - step * ask.value(cursor.partial(j, clip))[0])
-            if problem.penalty is not None and j < problem.n_features:
-                moved = problem.penalty.prox_coordinate(moved, step, j)
-            w[j] += cursor.move(j, moved - float(w[j]))
+            w[j] += cursor.move(j, -step * float(ask.value(cursor.partial(j, clip))[0]))
         return w
