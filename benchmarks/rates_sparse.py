@@ -151,6 +151,7 @@ def width(quick: bool) -> dict[str, Any]:
         rows.append(
             {"set": region.name, "width": region.gaussian_width(p) / radius, "excess": worst / radius, "share": bound}
         )
+    rows.sort(key=lambda row: row["width"])
     return {
         "over_width": rows,
         "width_exponent": exponent([r["width"] for r in rows], [r["excess"] for r in rows]),
