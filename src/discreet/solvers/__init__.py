@@ -14,10 +14,17 @@ if TYPE_CHECKING:
     from discreet.solvers.greedy_coordinate_descent import GreedyCoordinateDescent as GreedyCoordinateDescent
     from discreet.solvers.heavy_tailed_peeling import HeavyTailedPeeling as HeavyTailedPeeling
     from discreet.solvers.iterative_hard_thresholding import IterativeHardThresholding as IterativeHardThresholding
+    from discreet.solvers.newton import Newton as Newton
     from discreet.solvers.objective_perturbation import ObjectivePerturbation as ObjectivePerturbation
+    from discreet.solvers.output_perturbation import OutputPerturbation as OutputPerturbation
     from discreet.solvers.peeling import PeelingDescent as PeelingDescent
     from discreet.solvers.sgd import StochasticGradientDescent as StochasticGradientDescent
+    from discreet.solvers.sufficient_statistics import SufficientStatistics as SufficientStatistics
     from discreet.solvers.svrg import StochasticVarianceReduced as StochasticVarianceReduced
+    from discreet.solvers.whitened_gradient_descent import WhitenedGradientDescent as WhitenedGradientDescent
+    from discreet.solvers.whitened_objective_perturbation import (
+        WhitenedObjectivePerturbation as WhitenedObjectivePerturbation,
+    )
 
 _HOME = {  # class -> file, which is also the string that estimators take
     "GradientDescent": "gradient_descent",
@@ -31,6 +38,11 @@ _HOME = {  # class -> file, which is also the string that estimators take
     "PeelingDescent": "peeling",
     "HeavyTailedPeeling": "heavy_tailed_peeling",
     "ObjectivePerturbation": "objective_perturbation",
+    "Newton": "newton",
+    "OutputPerturbation": "output_perturbation",
+    "SufficientStatistics": "sufficient_statistics",
+    "WhitenedGradientDescent": "whitened_gradient_descent",
+    "WhitenedObjectivePerturbation": "whitened_objective_perturbation",
 }
 
 __all__ = list(_HOME)

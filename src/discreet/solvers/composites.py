@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.mechanisms import KNorm
+from discreet.mechanisms import Gaussian, KNorm
+from discreet.mechanisms.base import Mechanism
 from discreet.penalties.base import Penalty
 from discreet.privacy import Budget
 from discreet.solvers.base import Problem
+from discreet.solvers.queries import NoisySum
 
-__all__ = ["EXACT", "FeaturesOnly", "composite_of", "in_ball", "quadratic_of"]
+__all__ = ["EXACT", "FeaturesOnly", "Minimum", "composite_of", "in_ball", "quadratic_of", "spread"]
 
 Floats = NDArray[np.float64]
 
@@ -80,3 +83,30 @@ def in_ball(part: Budget) -> KNorm:
     'KNorm'
     """
     return KNorm(part.epsilon)
+
+
+@dataclass(frozen=True)
+class Minimum(NoisySum):
+    """A minimiser: Gaussian noise, or noise by the Euclidean ball when the budget is pure.
+
+    Examples
+    --------
+    >>> type(Minimum().pure(0.5)).__name__
+    'KNorm'
+    """
+
+    def pure(self, epsilon: float) -> Mechanism:
+        """Noise whose density falls with the Euclidean norm."""
+        return KNorm(epsilon)
+
+
+def spread(mechanism: Mechanism, size: int) -> float:
+    """The root mean square noise of one of `size` coordinates, per unit of l2 sensitivity.
+
+    >>> spread(KNorm(0.5), 3)
+    4.0
+    """
+    if isinstance(mechanism, Gaussian):
+        return mechanism.noise_multiplier
+    assert isinstance(mechanism, KNorm)
+    return math.sqrt(size + 1) / mechanism.epsilon
