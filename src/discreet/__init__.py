@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from discreet.estimators import LogisticRegression as LogisticRegression
     from discreet.estimators import PoissonRegressor as PoissonRegressor
     from discreet.estimators import QuantileRegressor as QuantileRegressor
+    from discreet.estimators.persistence import load as load
     from discreet.penalties import L1 as L1
     from discreet.penalties import L2 as L2
     from discreet.penalties import Box as Box
@@ -59,6 +60,7 @@ _HOME = {  # public name -> module it lives in; a name is listed once its module
     "LogisticRegression": "discreet.estimators",
     "PoissonRegressor": "discreet.estimators",
     "QuantileRegressor": "discreet.estimators",
+    "load": "discreet.estimators.persistence",
     "Neighbours": "discreet.privacy",
     "PrivacyError": "discreet.privacy",
 }

@@ -2,29 +2,31 @@
 
 from __future__ import annotations
 
-import numbers
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal, Self
+from os import PathLike
+from typing import Any, ClassVar, Literal, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from discreet import solvers
 from discreet.accounting import to_standard
 from discreet.accounting.events import compose
 from discreet.curator import RowBounds
 from discreet.curator.survey import Survey, make_survey
-from discreet.estimators.bounds import BoundsBuyer, boxed, clipped
+from discreet.estimators import persistence
+from discreet.estimators.bounds import BoundsBuyer, clipped
+from discreet.estimators.checks import check_common, chosen, given_box, row_weights
 from discreet.estimators.statement import Look, Statement
 from discreet.losses import Loss
 from discreet.mechanisms import DiscreteLaplace
 from discreet.penalties.base import Penalty
 from discreet.privacy import Budget, Neighbours, PrivacyError
 from discreet.randomness import Source, source_for
-from discreet.solvers.base import Plan, Problem, Solver
+from discreet.solvers.base import Plan, Problem, Refusal, Solver
 
 __all__ = ["FittedEvent", "PrivateLinearModel", "Targets"]
 
@@ -86,7 +88,7 @@ class PrivateLinearModel(BaseEstimator, ABC):
     and the solver asks its questions.  Subclasses say which loss they minimise and what a prediction is.
     """
 
-    default_solver: ClassVar[str] = "gradient_descent"
+    preferred: ClassVar[tuple[str, ...]] = ("objective_perturbation", "gradient_descent")
 
     def __init__(
         self,
@@ -138,12 +140,13 @@ class PrivateLinearModel(BaseEstimator, ABC):
         self
             The fitted model.
         """
-        neighbors = Neighbours.of(self.neighbors)
-        X, y = validate_data(self, X, y, accept_sparse=["csr", "csc"], dtype=np.float64, y_numeric=False)
-        weights = _weights(sample_weight, X)
-        budget = self._budget(X.shape[0], neighbors)
+        neighbors = self._check_parameters()
         source = source_for(self.random_state)
+        X, y = validate_data(self, X, y, accept_sparse=["csr", "csc"], dtype=np.float64, y_numeric=False)
+        weights = row_weights(sample_weight, X)
+        budget = self._budget(X.shape[0], neighbors)
         targets = self._targets(y)
+        weights = self._reweighted(weights, y)
         survey = make_survey(X, targets.values, neighbors=neighbors, sample_weight=weights, n_threads=self._threads())
         left, n_rows, counted = self._count(survey, budget, source)
         buyer = BoundsBuyer(survey, left, n_rows, source)
@@ -174,15 +177,17 @@ class PrivateLinearModel(BaseEstimator, ABC):
         left = budget - Budget(part.epsilon, neighbors=budget.neighbors)
         return left, max(int(buy.release(survey.count())[0]), 1), [buy.event]
 
+    def _check_parameters(self) -> Neighbours:
+        """Everything that can be refused without a look at the data."""
+        check_common(self)
+        return Neighbours.of(self.neighbors)
+
+    def _reweighted(self, weights: Floats | None, y: Any) -> Floats | None:
+        """Sample weights with those of classes: as they are, for a regressor."""
+        del y
+        return weights
+
     def _budget(self, n: int, neighbors: Neighbours) -> Budget:
-        for name in ("epsilon", "delta"):
-            value = getattr(self, name)
-            if not (name == "delta" and value == "auto") and (
-                not isinstance(value, numbers.Real) or isinstance(value, bool)
-            ):
-                raise TypeError(f"{name}={value!r} must be a number")
-        if not self.epsilon > 0:
-            raise ValueError(f"epsilon={self.epsilon!r} must be positive; usual values lie between 0.1 and 10")
         delta = self.delta
         if delta == "auto":
             delta = min(1e-6, 1 / (10 * n)) if neighbors.public_n else 1e-6
@@ -205,15 +210,11 @@ class PrivateLinearModel(BaseEstimator, ABC):
         elif isinstance(self.bounds, str) and self.bounds == "unit":
             bounds = unknown
         elif isinstance(self.bounds, str) and self.bounds == "private":
-            bounds = buyer.norms(buyer.features(unknown), NORM_QUANTILE)
-        elif isinstance(self.bounds, tuple) and len(self.bounds) == 2:
-            bounds = _box(unknown, self.bounds, p, sparse, scaled=self.penalty is None)
+            bounds = buyer.norms(buyer.features(unknown, scaled=self.penalty is None), NORM_QUANTILE)
+        else:
+            bounds = given_box(unknown, self.bounds, p, sparse, scaled=self.penalty is None)
             if self.penalty is None and p > 1:
                 bounds = buyer.norms(bounds, NORM_QUANTILE)
-        else:
-            raise ValueError(
-                f"bounds={self.bounds!r} must be 'private', (low, high), 'unit' or a RowBounds of public numbers"
-            )
         if self.fit_intercept:
             grid = bounds.grid(p)
             bounds = replace(bounds, intercept=INTERCEPT_SHARE * float(grid.l2 * grid.unit))
@@ -222,18 +223,16 @@ class PrivateLinearModel(BaseEstimator, ABC):
     def _solver(self, problem: Problem) -> Solver:
         solver = self.solver
         if isinstance(solver, str) and solver == "auto":
-            solver = self.default_solver if problem.penalty is None else "gradient_descent"
-        if isinstance(solver, str):
-            solver = solvers.by_name(solver)()
-        if not isinstance(solver, Solver):
-            raise TypeError(f"solver={self.solver!r} must be 'auto', a solver's name or a solver")
-        if self.max_iter != "auto":
-            if not hasattr(solver, "steps"):
-                raise ValueError(
-                    f"max_iter={self.max_iter!r} has no meaning for solver {solver.name!r}; leave it 'auto'"
-                )
-            solver = replace(solver, steps=int(self.max_iter))  # type: ignore[type-var]
-        return solver
+            return self._limited(chosen(problem, self.preferred, lambda s: self._limited(s)))
+        return self._limited(solvers.by_name(solver)() if isinstance(solver, str) else solver)
+
+    def _limited(self, solver: Solver) -> Solver:
+        """The solver, with as many steps as `max_iter` says."""
+        if self.max_iter == "auto":
+            return solver
+        if not hasattr(solver, "steps"):
+            raise Refusal(f"max_iter={self.max_iter!r} has no meaning for solver {solver.name!r}; leave it 'auto'")
+        return cast(Solver, replace(cast(Any, solver), steps=int(self.max_iter)))
 
     def _threads(self) -> int:
         return 1 if self.n_jobs is None else max(int(self.n_jobs), 1)
@@ -257,31 +256,18 @@ class PrivateLinearModel(BaseEstimator, ABC):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.non_deterministic = True
+        for part in (tags.classifier_tags, tags.regressor_tags):
+            if part is not None:  # scikit-learn's test sets have a hundred rows, too few to be private and good
+                part.poor_score = True
         return tags
 
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the fitted model as JSON: coefficients, bounds and statement, nothing of the data.
 
-def _weights(sample_weight: ArrayLike | None, X: Any) -> Floats | None:
-    if sample_weight is None:
-        return None
-    w = np.asarray(sample_weight, dtype=np.float64)
-    if w.ndim == 0:
-        w = np.full(X.shape[0], float(w))
-    if w.ndim != 1:
-        raise ValueError("sample_weight must be 1D, one number per row")
-    check_consistent_length(X, w)
-    if not np.isfinite(w).all() or (w < 0).any():
-        raise ValueError("sample_weight must be finite and at least 0; larger than 1 counts as 1")
-    return w
-
-
-def _box(unknown: RowBounds, limits: tuple[Any, Any], p: int, sparse: bool, *, scaled: bool) -> RowBounds:
-    """Row bounds from public limits of each feature."""
-    low, high = (np.broadcast_to(np.asarray(b, dtype=np.float64), (p,)) for b in limits)
-    if not (np.isfinite(low).all() and np.isfinite(high).all() and (low < high).all()):
-        raise ValueError("bounds=(low, high) must be finite with every low below its high")
-    if sparse and ((low > 0) | (high < 0)).any():
-        raise ValueError("sparse features must have bounds that contain 0, since a zero is not stored")
-    return boxed(unknown, low, high, sparse=sparse, scaled=scaled)
+        ``discreet.load`` reads it back.
+        """
+        check_is_fitted(self)
+        persistence.save(self, path)
 
 
 def _looks(buyer: BoundsBuyer, given: Any) -> list[Look]:
@@ -296,5 +282,5 @@ def _usual(neighbors: Neighbours) -> list[Look]:
         Look("number of rows", "public" if neighbors.public_n else "paid"),
         Look("number, names and types of columns", "public"),
         Look("rows per person", "public", "one"),
-        Look("missing values and infinities", "public", "refused before the curator opens"),
+        Look("missing values, infinities, weights that are all zero", "public", "refused before the curator opens"),
     ]

@@ -98,11 +98,11 @@ class BoundsBuyer:
         """What was bought so far."""
         return compose(*self.events)
 
-    def features(self, unknown: RowBounds) -> RowBounds:
+    def features(self, unknown: RowBounds, *, scaled: bool = True) -> RowBounds:
         """`unknown` with the range of each column, or of all together where that is all that can be afforded."""
         p = self.survey.n_features
         if self._noise("columns", math.sqrt(p) if not self.budget.is_pure else p) * 8 > self.n_rows / 8:
-            return self._common(unknown)
+            return self._common(unknown, scaled)
         low, high = self._ranges(lambda e: self.survey.column_histogram(e), MAGNITUDES, "columns", p)
         low, high = _tidy(low, high)
         if not self.survey.sparse:
@@ -112,13 +112,13 @@ class BoundsBuyer:
             )
             low, high = low + np.maximum(a, 0.0) * place[1], low + np.minimum(b, 1.0) * place[1]
         self.paid["feature bounds"] = "a range for each column, from two noisy histograms"
-        return boxed(unknown, low, high, sparse=self.survey.sparse)
+        return boxed(unknown, low, high, sparse=self.survey.sparse, scaled=scaled)
 
-    def _common(self, unknown: RowBounds) -> RowBounds:
+    def _common(self, unknown: RowBounds, scaled: bool) -> RowBounds:
         counts, tall = self._counts(self.survey.norm_histogram(NORMS, norm="linf"), "columns")
         top = float(_upper(counts[None], NORMS, tall, self.n_rows)[0])
         self.paid["feature bounds"] = "one scale for all columns, from a noisy histogram of largest entries"
-        return replace(unknown, l2=None, linf=1.0, scale=top)
+        return replace(unknown, l2=None, linf=1.0 if scaled else top, scale=top if scaled else 1.0)
 
     def norms(self, bounds: RowBounds, quantile: float) -> RowBounds:
         """`bounds` with a clip at that quantile of the l2 norms of rows."""
@@ -228,7 +228,8 @@ def clipped(bounds: RowBounds, X: Any) -> Any:
     if hasattr(X, "tocsr"):
         rows = X.tocsr().astype(np.float64, copy=True)
         rows.data = _cut(bounds, rows.data, rows.indices) / scale[rows.indices]
-        rows.data *= np.repeat(_shrink(bounds, np.sqrt(rows.multiply(rows).sum(axis=1)).A1), np.diff(rows.indptr))
+        norms = np.sqrt(np.asarray(rows.multiply(rows).sum(axis=1)).ravel())
+        rows.data *= np.repeat(_shrink(bounds, norms), np.diff(rows.indptr))
         rows.data *= scale[rows.indices]
         return rows
     z = (_cut(bounds, np.asarray(X, dtype=np.float64), slice(None)) - centre) / scale

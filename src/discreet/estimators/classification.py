@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -12,9 +12,11 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 
 from discreet.estimators.base import PrivateLinearModel, Targets
+from discreet.estimators.checks import check_class_weight, check_classes, positive_number
 from discreet.estimators.statement import Look
 from discreet.losses import LogisticLoss, Loss, SmoothedHingeLoss, SoftmaxLoss
 from discreet.penalties.base import Penalty
+from discreet.privacy import Neighbours
 from discreet.solvers.base import Solver
 
 __all__ = ["LinearSVC", "LogisticRegression"]
@@ -37,6 +39,7 @@ class _Classifier(ClassifierMixin, PrivateLinearModel):
         fit_intercept: bool = True,
         max_iter: int | Literal["auto"] = "auto",
         classes: Sequence[Any] | None = None,
+        class_weight: Mapping[Any, float] | None = None,
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -55,10 +58,28 @@ class _Classifier(ClassifierMixin, PrivateLinearModel):
             verbose=verbose,
         )
         self.classes = classes
+        self.class_weight = class_weight
 
     @abstractmethod
     def _loss(self, n_classes: int) -> Loss:
         """The loss for that many classes."""
+
+    def _check_parameters(self) -> Neighbours:
+        neighbors = super()._check_parameters()
+        check_classes(self.classes)
+        check_class_weight(self.class_weight)
+        return neighbors
+
+    def _reweighted(self, weights: Floats | None, y: Any) -> Floats | None:
+        """Sample weights times the weight of each row's class, relative to the heaviest class."""
+        if self.class_weight is None:
+            return weights
+        unknown = set(self.class_weight) - set(self.classes_.tolist())
+        if unknown:
+            raise ValueError(f"class_weight names {sorted(map(repr, unknown))}, which are not among the classes")
+        each = np.array([float(self.class_weight.get(c, 1.0)) for c in self.classes_.tolist()])
+        rows = np.asarray((each / each.max())[np.searchsorted(self.classes_, y)], dtype=np.float64)
+        return rows if weights is None else rows * weights
 
     def _targets(self, y: Any) -> Targets:
         check_classification_targets(y)
@@ -77,7 +98,10 @@ class _Classifier(ClassifierMixin, PrivateLinearModel):
             raise ValueError("a classifier needs samples of at least 2 classes; got 1 class, give classes=[...]")
         loss = self._loss(n)
         values = np.asarray(codes if loss.n_outputs > 1 else 2 * codes - 1, dtype=np.float64)
-        return Targets(values, loss, [look])
+        looks = [look]
+        if self.class_weight is not None:
+            looks.append(Look("class weights", "public", "given"))
+        return Targets(values, loss, looks)
 
     def _shaped(self, coef: Floats, intercept: Floats) -> tuple[Floats, Any]:
         return coef, np.atleast_1d(intercept)
@@ -117,6 +141,8 @@ class LogisticRegression(_Classifier):
         Number of steps, for solvers that have them.
     classes : sequence, optional
         The labels that may occur; by default those seen, declared public.
+    class_weight : dict, optional
+        Public weights of classes; only their ratios count, since no row weighs more than 1.
     random_state : None or int
         None draws noise from the operating system.  An int repeats the noise and voids the promise.
     n_jobs : int, optional
@@ -128,7 +154,8 @@ class LogisticRegression(_Classifier):
     -----
     *Privacy.* Guarantee: (epsilon, delta)-DP, see ``privacy_``.  Neighbours: `neighbors`.
     Public: shapes, bounds, label set, all parameters.  Bounded by: clipped rows and the slope of the loss.
-    Proof: ``proofs/objective_perturbation.md`` or the page of the solver chosen.
+    Proof: ``proofs/objective_perturbation.md``,
+    and ``proofs/private_bounds.md`` for bounds that are bought.
 
     Examples
     --------
@@ -140,8 +167,6 @@ class LogisticRegression(_Classifier):
     >>> bool(model.score(X, y) > 0.9), model.privacy_.epsilon <= 1.0
     (True, True)
     """
-
-    default_solver = "objective_perturbation"
 
     def _loss(self, n_classes: int) -> Loss:
         return LogisticLoss() if n_classes == 2 else SoftmaxLoss(n_classes)
@@ -164,8 +189,9 @@ class LinearSVC(_Classifier):
 
     Parameters
     ----------
-    epsilon, delta, neighbors, penalty, solver, bounds, fit_intercept, max_iter, classes, random_state, n_jobs, verbose
-        See :class:`LogisticRegression`.
+    epsilon, delta, neighbors, penalty, solver, bounds, fit_intercept, max_iter : see LogisticRegression
+    classes, class_weight, random_state, n_jobs, verbose : see LogisticRegression
+        The budget and everything else that all estimators share.
     width : float, default=0.5
         Width of the smoothed corner of the hinge.
 
@@ -173,7 +199,8 @@ class LinearSVC(_Classifier):
     -----
     *Privacy.* Guarantee: (epsilon, delta)-DP, see ``privacy_``.  Neighbours: `neighbors`.
     Public: shapes, bounds, label set, all parameters.  Bounded by: clipped rows and the slope of the loss, 1.
-    Proof: the page of the solver chosen.
+    Proof: ``proofs/objective_perturbation.md``,
+    and ``proofs/private_bounds.md`` for bounds that are bought.
 
     Examples
     --------
@@ -184,8 +211,6 @@ class LinearSVC(_Classifier):
     >>> bool(model.score(X, X[:, 0] > 0) > 0.9)
     True
     """
-
-    default_solver = "objective_perturbation"
 
     def __init__(
         self,
@@ -199,6 +224,7 @@ class LinearSVC(_Classifier):
         fit_intercept: bool = True,
         max_iter: int | Literal["auto"] = "auto",
         classes: Sequence[Any] | None = None,
+        class_weight: Mapping[Any, float] | None = None,
         width: float = 0.5,
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -214,11 +240,17 @@ class LinearSVC(_Classifier):
             fit_intercept=fit_intercept,
             max_iter=max_iter,
             classes=classes,
+            class_weight=class_weight,
             random_state=random_state,
             n_jobs=n_jobs,
             verbose=verbose,
         )
         self.width = width
+
+    def _check_parameters(self) -> Neighbours:
+        neighbors = super()._check_parameters()
+        positive_number(self.width, "width", "the width of the corner in units of the margin, such as 0.5")
+        return neighbors
 
     def _loss(self, n_classes: int) -> Loss:
         if n_classes > 2:

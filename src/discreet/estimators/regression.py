@@ -11,9 +11,11 @@ from sklearn.base import RegressorMixin
 
 from discreet.estimators.base import PrivateLinearModel, Targets
 from discreet.estimators.bounds import BoundsBuyer
+from discreet.estimators.checks import positive_number
 from discreet.estimators.statement import Look
 from discreet.losses import Loss, PoissonLoss, PseudoHuberLoss, QuantileLoss, SquaredLoss
 from discreet.penalties.base import Penalty
+from discreet.privacy import Neighbours
 from discreet.solvers.base import Solver
 
 __all__ = ["HuberRegressor", "LinearRegression", "PoissonRegressor", "QuantileRegressor"]
@@ -69,15 +71,25 @@ class _Regressor(RegressorMixin, PrivateLinearModel):
 
     def _located(self, targets: Targets, buyer: BoundsBuyer) -> Targets:
         if isinstance(self.bounds_y, str) and self.bounds_y == "private":
-            low, high = buyer.target()
+            low, high = self._tidied(*buyer.target())
             looks = []
         else:
             low, high = _range(self.bounds_y)
             looks = [Look("range of the target", "public", f"given: {low:g} to {high:g}")]
         centre = self._centre(low, high)
-        reach = max(high - centre, centre - low)
+        self.reach_ = reach = max(high - centre, centre - low)
         loss, limits = self._loss(reach), (low - centre, high - centre)
         return Targets(targets.values, loss, looks, limits, self._slope(reach), centre)
+
+    def _check_parameters(self) -> Neighbours:
+        neighbors = super()._check_parameters()
+        if not (isinstance(self.bounds_y, str) and self.bounds_y == "private"):
+            _range(self.bounds_y)
+        return neighbors
+
+    def _tidied(self, low: float, high: float) -> tuple[float, float]:
+        """A bought range, within what the loss allows."""
+        return low, high
 
     def _centre(self, low: float, high: float) -> float:
         """What is subtracted from targets before the fit and added to the intercept after it."""
@@ -110,14 +122,15 @@ class LinearRegression(_Regressor):
     ----------
     epsilon, delta, neighbors, penalty, solver, bounds, fit_intercept, max_iter, random_state, n_jobs, verbose
         See :class:`LogisticRegression`.
-    bounds_y : (low, high)
+    bounds_y : "private" or (low, high)
         Public range of the target, which is clipped to it.
 
     Notes
     -----
     *Privacy.* Guarantee: (epsilon, delta)-DP, see ``privacy_``.  Neighbours: `neighbors`.
     Public: shapes, bounds, all parameters.  Bounded by: clipped rows and clipped residuals.
-    Proof: the page of the solver chosen.
+    Proof: ``proofs/gaussian.md`` with ``proofs/composition.md``,
+    and ``proofs/private_bounds.md`` for bounds that are bought.
 
     Examples
     --------
@@ -129,7 +142,7 @@ class LinearRegression(_Regressor):
     True
     """
 
-    default_solver = "gradient_descent"
+    preferred = ("sufficient_statistics", "gradient_descent")
 
     def _loss(self, half_range: float) -> Loss:
         return SquaredLoss()
@@ -152,7 +165,8 @@ class HuberRegressor(_Regressor):
     -----
     *Privacy.* Guarantee: (epsilon, delta)-DP, see ``privacy_``.  Neighbours: `neighbors`.
     Public: shapes, bounds, all parameters.  Bounded by: clipped rows and the slope of the loss.
-    Proof: the page of the solver chosen.
+    Proof: ``proofs/objective_perturbation.md``,
+    and ``proofs/private_bounds.md`` for bounds that are bought.
 
     Examples
     --------
@@ -162,8 +176,6 @@ class HuberRegressor(_Regressor):
     >>> bool(HuberRegressor(epsilon=1.0, bounds=(-1, 1), bounds_y=(-1, 1)).fit(X, y).score(X, y) > 0.8)
     True
     """
-
-    default_solver = "objective_perturbation"
 
     def __init__(
         self,
@@ -198,6 +210,11 @@ class HuberRegressor(_Regressor):
         )
         self.threshold = threshold
 
+    def _check_parameters(self) -> Neighbours:
+        neighbors = super()._check_parameters()
+        positive_number(self.threshold, "threshold", "a share of half the range of the target, such as 0.25")
+        return neighbors
+
     def _loss(self, half_range: float) -> Loss:
         return PseudoHuberLoss(self.threshold * half_range)
 
@@ -218,7 +235,8 @@ class QuantileRegressor(_Regressor):
     -----
     *Privacy.* Guarantee: (epsilon, delta)-DP, see ``privacy_``.  Neighbours: `neighbors`.
     Public: shapes, bounds, all parameters.  Bounded by: clipped rows and the slope of the loss.
-    Proof: the page of the solver chosen.
+    Proof: ``proofs/objective_perturbation.md``,
+    and ``proofs/private_bounds.md`` for bounds that are bought.
 
     Examples
     --------
@@ -230,8 +248,6 @@ class QuantileRegressor(_Regressor):
     >>> bool(abs(np.mean(y < model.predict(X)) - 0.5) < 0.1)
     True
     """
-
-    default_solver = "objective_perturbation"
 
     def __init__(
         self,
@@ -268,6 +284,12 @@ class QuantileRegressor(_Regressor):
         self.quantile = quantile
         self.width = width
 
+    def _check_parameters(self) -> Neighbours:
+        neighbors = super()._check_parameters()
+        positive_number(self.width, "width", "a share of half the range of the target, such as 0.05")
+        positive_number(self.quantile, "quantile", "the share of targets below, such as 0.5", below=1.0)
+        return neighbors
+
     def _loss(self, half_range: float) -> Loss:
         return QuantileLoss(self.quantile, self.width * half_range)
 
@@ -279,14 +301,15 @@ class PoissonRegressor(_Regressor):
     ----------
     epsilon, delta, neighbors, penalty, solver, bounds, fit_intercept, max_iter, random_state, n_jobs, verbose
         See :class:`LogisticRegression`.
-    bounds_y : (low, high)
+    bounds_y : "private" or (low, high)
         Public range of the counts, which are clipped to it; low is at least 0.
 
     Notes
     -----
     *Privacy.* Guarantee: (epsilon, delta)-DP, see ``privacy_``.  Neighbours: `neighbors`.
     Public: shapes, bounds, all parameters.  Bounded by: clipped rows, clipped counts and the range of the margins.
-    Proof: the page of the solver chosen.
+    Proof: ``proofs/gaussian.md`` with ``proofs/composition.md``,
+    and ``proofs/private_bounds.md`` for bounds that are bought.
 
     Examples
     --------
@@ -299,11 +322,18 @@ class PoissonRegressor(_Regressor):
     True
     """
 
-    default_solver = "gradient_descent"
+    preferred = ("gradient_descent", "objective_perturbation")
+
+    def _check_parameters(self) -> Neighbours:
+        neighbors = super()._check_parameters()
+        if not isinstance(self.bounds_y, str) and _range(self.bounds_y)[0] < 0:
+            raise ValueError(f"bounds_y={self.bounds_y!r} must start at 0 or above: the target is a count")
+        return neighbors
+
+    def _tidied(self, low: float, high: float) -> tuple[float, float]:
+        return max(low, 0.0), max(high, 1.0)
 
     def _centre(self, low: float, high: float) -> float:
-        if low < 0:
-            raise ValueError(f"bounds_y={self.bounds_y!r} must start at 0 or above: the target is a count")
         return 0.0
 
     def _loss(self, half_range: float) -> Loss:
@@ -311,4 +341,4 @@ class PoissonRegressor(_Regressor):
 
     def predict(self, X: Any) -> Floats:
         """Predicted mean counts."""
-        return self._loss(self._reach).predict(self._margins(X).ravel())
+        return self._loss(self.reach_).predict(self._margins(X).ravel())

@@ -43,14 +43,16 @@ class Statement:
     ----------
     budget : Budget
         What was promised.
-    event : DpEvent
-        Exactly what was run.
+    event : DpEvent or str
+        Exactly what was run; its text, where the model was loaded from a file.
     solver : str
         The algorithm.
     looks : sequence of Look
         Everything that was declared public or paid for.
     seeded : bool
         Whether the noise came from a seed, so that it promises nothing.
+    recorded : float, optional
+        The planned epsilon as it was worked out when the model was saved.
 
     Notes
     -----
@@ -66,10 +68,11 @@ class Statement:
     """
 
     budget: Budget
-    event: dp_event.DpEvent
+    event: dp_event.DpEvent | str
     solver: str
     looks: Sequence[Look]
     seeded: bool = False
+    recorded: float | None = None
 
     @property
     def epsilon(self) -> float:
@@ -78,7 +81,15 @@ class Statement:
 
     @property
     def planned_epsilon(self) -> float:
-        """The epsilon that the event costs when its noise is random."""
+        """The epsilon that the event costs when its noise is random.
+
+        Under add/remove it is the whole budget: what follows the noisy count depends on it, so the parts are added
+        by basic composition and a tighter price of the event would not hold.
+        """
+        if self.recorded is not None:
+            return self.recorded
+        if isinstance(self.event, str) or not self.budget.neighbors.public_n:
+            return self.budget.epsilon
         return min(accounting.epsilon(self.event, self.budget.delta), self.budget.epsilon)
 
     @property
@@ -95,6 +106,7 @@ class Statement:
         """Everything above as plain values, for JSON (an infinite epsilon is null)."""
         return {
             "epsilon": None if self.seeded else self.epsilon,
+            "planned_epsilon": self.planned_epsilon,
             "delta": self.delta,
             "neighbors": self.neighbors,
             "promised_epsilon": self.budget.epsilon,
@@ -102,6 +114,7 @@ class Statement:
             "event": str(self.event),
             "looks": [{"thing": k.thing, "status": k.status, "note": k.note} for k in self.looks],
             "seeded": self.seeded,
+            "stamp": SEEDED if self.seeded else None,
         }
 
     def __str__(self) -> str:
