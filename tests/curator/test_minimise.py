@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 import discreet.curator.descent as descent
 from discreet.curator import Curator, RowBounds, make_curator
-from discreet.curator.minimise import _solve
+from discreet.curator.minimise import _solve, provable_tolerance
 from discreet.curator.objective import Objective, Quadratic
 from discreet.losses import (
     HuberLoss,
@@ -192,3 +192,33 @@ def test_no_rows_and_a_tolerance_for_a_private_number_of_rows() -> None:
     noise = Sealed(np.array([2.0, -1.0]))
     theta = weights(c.minimise(LogisticLoss(), 2.0, noise, c.tolerance(LogisticLoss(), 2.0)))
     np.testing.assert_allclose(theta, [-1.0, 0.5], atol=c.tolerance(LogisticLoss(), 2.0))
+
+
+@pytest.mark.parametrize("composite", [None, L2Ball(0.2)], ids=repr)
+def test_plain_gradient_steps_alone_arrive_within_their_public_number(composite: Any, monkeypatch: Any) -> None:
+    c = curated(LogisticLoss(), n=20, p=2)
+    best = weights(c.minimise(LogisticLoss(), 4.0, tau=1e-8, composite=composite))
+    monkeypatch.setattr(descent, "NEWTON_STEPS", 0)
+    monkeypatch.setattr(descent, "_accelerated", lambda objective, tau, composite, start, size: (start, False))
+    monkeypatch.setattr(descent, "certify", lambda objective, theta, *_: (theta, False))
+    objective = Objective(c, LogisticLoss(), Quadratic.of(4.0, c.n_weights), np.zeros(c.n_weights))
+    assert np.linalg.norm(_solve(objective, 1e-8, composite) - best) <= 2.1e-8 / 4.0
+
+
+def test_the_tolerance_stays_near_the_rounding_error() -> None:
+    """A condition number in it would cost four hundred times as much here."""
+    grid = RowBounds(l2=4.0).grid(100)
+    assert provable_tolerance(grid, LogisticLoss(), 10.0, 50_000) < 3e-8
+    assert provable_tolerance(grid, LogisticLoss(), 10.0, 400_000) < 5e-7
+    assert provable_tolerance(grid, LogisticLoss(), 10.0, 50_000, 1e4) > provable_tolerance(
+        grid, LogisticLoss(), 10.0, 50_000
+    )
+
+
+def test_newton_alone_is_certified_at_the_smallest_tolerance(monkeypatch: Any) -> None:
+    monkeypatch.setattr("discreet.curator.minimise.fallback", None)
+    for seed in range(3):
+        X, y = table(20_000, 10, seed=seed)
+        c = make_curator(X, y, bounds=RowBounds(l2=4.0, intercept=1.0))
+        noise = Gaussian.sealed_noise(c.n_weights, 2.0**24, Fraction(1, 2**20), SeededSource(seed))
+        c.minimise(LogisticLoss(), 1.0, noise)
