@@ -224,3 +224,16 @@ def test_event_divergences_bound_the_pair() -> None:
 def test_refusals(call, words: str) -> None:
     with pytest.raises(ValueError, match=words):
         call()
+
+
+def test_many_rounds_compose_quickly_and_like_a_square_root() -> None:
+    """100 rounds of a million reports: about sqrt(100) rounds' worth, far below the sum, in seconds."""
+    from discreet.accounting import epsilon
+    from discreet.accounting.events import repeat
+
+    event = ShuffledDpEvent(2.0, Variation.k_ary(2.0, 10).beta, 10**6)
+    start = time.perf_counter()
+    one, many = epsilon(event, 1e-6), epsilon(repeat(event, 100), 1e-6)
+    assert time.perf_counter() - start < 60  # a few seconds alone
+    assert one == pytest.approx(shuffled_epsilon(event.variation, 10**6, 1e-6), rel=0.01)
+    assert 5 * one < many < 14 * one
