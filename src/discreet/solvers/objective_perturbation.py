@@ -158,14 +158,9 @@ class ObjectivePerturbation(Solver):
             tolerance_mu=self.tolerance_share * mu,
         )  # fmt: skip
 
-    def _gaussian(
-        self, problem: Problem, schedule: Mapping[str, Any], noise: float, sigma: float
-    ) -> dict[str, Mechanism]:
-        event = self._event(problem, schedule, 1 / noise)
-        return {
-            "tilt": Perturbation(sigma, event),
-            "weights": Gaussian(math.nextafter(noise / self.tolerance_share, math.inf)),
-        }
+    def _gaussian(self, problem: Problem, schedule: Mapping[str, Any], z: float, sigma: float) -> dict[str, Mechanism]:
+        final = Gaussian(math.nextafter(z / self.tolerance_share, math.inf))
+        return {"tilt": Perturbation(sigma, self._event(problem, schedule, 1 / z)), "weights": final}
 
     def _printed(self, problem: Problem, schedule: Mapping[str, Any]) -> tuple[float, float]:
         found = printed_noise(
@@ -187,14 +182,15 @@ class ObjectivePerturbation(Solver):
     def run(self, problem: Problem, schedule: Mapping[str, Any], curator: Curator, ask: Ask) -> Weights:
         """Tilt, minimise inside the curator, release; then back into the set, if there is one."""
         tilt = ask.tilt(problem.shape)
+        composite, slack = composite_of(problem), schedule["slack"]
         minimum = curator.minimise(
             problem.loss,
             schedule["ridge"],
             tilt,
             schedule["tau"],
-            slack=schedule["slack"],
+            slack=slack,
             n_rows=problem.rows,
-            composite=composite_of(problem),
+            composite=composite,
         )
         weights: Weights = np.asarray(ask.weights(minimum)).reshape(problem.shape)
         return problem.prox(weights) if problem.constrained else weights
