@@ -37,7 +37,7 @@ def _direct(objective: Objective, tau: float) -> tuple[Floats, bool]:
         solve = objective.solver(objective.hessian(margins))
         drop = 0.0
         while drop <= 1 / 8:
-            if size <= 100 * tau or stalled >= 3:
+            if size <= 8 * tau or stalled >= 3:
                 theta, proved = _refine(objective, theta, solve, tau)
                 if proved:
                     return theta, True
