@@ -70,6 +70,15 @@ def test_a_cursor_on_a_batch_does_not_get_round_that() -> None:
         cursor.partial(1)
 
 
+def test_one_sealed_answer_about_a_batch_is_not_opened_twice() -> None:
+    ask = Ask(StochasticGradientDescent(steps=3, batch=500).plan(problem()), SeededSource(0))
+    sealed = ask.sample("gradient", rows()).gradient(LOSS, np.zeros(P))
+    ask.gradient(sealed)
+    for again in (sealed, sealed.scaled(2), sealed.absolute()):
+        with pytest.raises(PrivacyError, match="fresh sample"):
+            ask.gradient(again)
+
+
 def test_answers_about_other_rows_than_priced_are_refused() -> None:
     solver = StochasticGradientDescent(steps=3, batch=200)
     ask = Ask(solver.plan(problem()), SeededSource(0))

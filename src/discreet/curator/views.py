@@ -96,6 +96,7 @@ class Views(CuratorCore):
         exact = Fraction(rate)
         batch = self._pick(lambda n: np.flatnonzero(bernoulli(exact, n, source)), rate=self._rate * rate)
         batch._once = self._once or Once()
+        batch.part = self.part or batch._once  # by which its answer is known wherever it goes
         return batch
 
     def fixed_batch(self, size: int, source: Words) -> Curator:

@@ -13,7 +13,6 @@ from dp_accounting import dp_event
 from discreet import accounting
 from discreet.accounting import published_descent
 from discreet.accounting.events import compose
-from discreet.accounting.published import strength
 from discreet.curator import Curator
 from discreet.mechanisms.metered import Metered
 from discreet.solvers.base import Ask, Plan, Problem, Solver, Weights, certify
@@ -32,7 +31,7 @@ class AdaptiveGradientDescent(Solver):
     Parameters
     ----------
     steps : int or "auto"
-        For how many steps the purse would last if no share ever grew; "auto" is 10 to 60, which is the source's number.
+        For how many steps the purse would last if no share ever grew; "auto" is 40.
     growth : float, default=0.1
         Gamma: by how much a share grows when step size 0 was chosen.
     n_candidates : int, default=20
@@ -41,6 +40,8 @@ class AdaptiveGradientDescent(Solver):
         How they lie below the largest: each 0.7 of the one above, or evenly as in the source.
     largest_step : float, default=2
         The largest of them at the start: how far the weights may move at once.
+    search : float, default=0.5
+        The part of a step's price that goes to the choice of its size.
     window : int, default=10
         After that many steps the largest becomes ``1 + growth`` times the largest that was chosen in them.
     objective_clip : float or "auto"
@@ -75,14 +76,15 @@ class AdaptiveGradientDescent(Solver):
     n_candidates: int = 20
     spacing: Literal["geometric", "even"] = "geometric"
     largest_step: float = 2.0
+    search: float = 0.5
     window: int = 10
     objective_clip: float | Literal["auto"] = "auto"
     accounting: Literal["tight", "as_published"] = "tight"
 
     def default_steps(self, problem: Problem) -> int:
-        """The source's 60 splits where a step is clear of its noise; down to 10 where it is not."""
-        clear = problem.rows * strength(problem.budget) / math.sqrt(problem.size)
-        return round(min(max(0.07 * clear, 10.0), 60.0))
+        """Forty (the source has 60): the purse is shared out on the way, so little hangs on it."""
+        del problem
+        return 40
 
     def refuse(self, problem: Problem) -> str | None:
         """Only smooth losses: the direction of a gradient must be one of descent."""
@@ -91,7 +93,7 @@ class AdaptiveGradientDescent(Solver):
         return None
 
     def schedule(self, problem: Problem) -> Mapping[str, Any]:
-        """Half of each step's share for the gradient, half for the choice of its size."""
+        """The price of a step is one of `steps` parts."""
         steps = self.default_steps(problem) if self.steps == "auto" else self.steps
         clip = most_usual_loss(problem) if self.objective_clip == "auto" else self.objective_clip
         return {"steps": steps, "part": 0.5 / steps, "objective_clip": clip}
@@ -99,7 +101,11 @@ class AdaptiveGradientDescent(Solver):
     def queries(self, problem: Problem, schedule: Mapping[str, Any]) -> Mapping[str, Query]:
         """One purse; the count is what it could pay for if every answer had the least price there is."""
         del problem
-        return {"purse": Purse(times=math.ceil(1 / (schedule["part"] * min(self.growth, 1.0))) + 2)}
+        return {
+            "purse": Purse(
+                times=math.ceil(1 / (schedule["part"] * min(self.growth, 1.0) * min(self.search, 1 - self.search))) + 2
+            )
+        }
 
     def plan(self, problem: Problem) -> Plan:
         """The largest purse that, with everything bought before, stays within the budget."""
@@ -122,7 +128,7 @@ class AdaptiveGradientDescent(Solver):
     def run(self, problem: Problem, schedule: Mapping[str, Any], curator: Curator, ask: Ask) -> Weights:
         """The source's algorithm, with every price asked of the filter before it is paid."""
         loss, clip, most = problem.loss, problem.clip("l2"), schedule["objective_clip"]
-        rho_ng = rho_nmax = schedule["share"]
+        rho_ng, rho_nmax = 2 * (1 - self.search) * schedule["share"], 2 * self.search * schedule["share"]
         up = np.arange(1, self.n_candidates + 1)
         above = up / self.n_candidates if self.spacing == "even" else 0.7 ** (self.n_candidates - up)
         w, largest, chosen = problem.start(), self.largest_step, [0.0]

@@ -35,6 +35,7 @@ class Ask:
         self._plan = plan
         self._left = {name: query.times * query.parts for name, query in plan.queries.items()}
         self._parts: dict[str, dict[object, int]] = {}  # of each query of parts, what is left for every part
+        self._draws: set[object] = set()  # the samples that were answered about
         self._armed = {  # copies: what a mechanism remembers of a run belongs to that run
             name: replace(mechanism, source=mechanism.source if source is None else source.child(name))
             for name, mechanism in plan.mechanisms.items()
@@ -60,6 +61,11 @@ class Ask:
                 f"query {name!r} on a sample was priced for contributions of either sign; under replace_one counts "
                 "and clipped losses cost more there, see proofs/subsampling.md"
             )
+        if query.rate < 1:
+            draw = getattr(sealed, "part", None)
+            if draw is None or draw in self._draws:
+                raise PrivacyError(f"query {name!r} was priced for a fresh sample of the rows each time; draw another")
+            self._draws.add(draw)
         if query.parts > 1:
             left = self._parts.get(name, {})
             part = getattr(sealed, "part", None)

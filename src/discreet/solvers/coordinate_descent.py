@@ -62,7 +62,7 @@ class CoordinateDescent(Solver):
     >>> from discreet.losses import LogisticLoss
     >>> from discreet.privacy import Budget
     >>> problem = Problem(LogisticLoss(), RowBounds(linf=1.0), 5, 1000, Budget(1, 1e-6))
-    >>> round(CoordinateDescent(100, curvature="bounds").plan(problem).mechanisms["weight_0"].noise_multiplier, 2)
+    >>> round(CoordinateDescent(100, curvature="bounds").plan(problem).mechanisms["group_0"].noise_multiplier, 2)
     42.25
     """
 
@@ -121,18 +121,29 @@ class CoordinateDescent(Solver):
         shape = np.full_like(root, 1 / math.sqrt(root.size)) if self.clipping == "uniform" else root / math.hypot(*root)
         longest = problem.lipschitz * math.hypot(*columns)
         size = longest if self.clip == "auto" else float(self.clip)
-        return {"steps": inner * self.rounds, "inner": inner, "order": order, "columns": columns, "smoothness": smooth,
-                "shape": shape, "clip": size, "longest": problem.lipschitz * problem.radius}  # fmt: skip
+        # sigma_j^2 in proportion to Delta_j sqrt(M_j): an update of j costs Delta_j^2 / sigma_j^2 = Delta_j / sqrt(M_j)
+        price = shape / root if self.accounting == "tight" else np.ones_like(root)
+        prices, group = np.unique(np.round(price / price.max(), 12), return_inverse=True)  # equal prices, one query
+        return {
+            "steps": inner * self.rounds,
+            "inner": inner,
+            "order": order,
+            "smoothness": smooth,
+            "shape": shape,
+            "clip": size,
+            "longest": problem.lipschitz * problem.radius,
+            "prices": prices,
+            "group": group,
+        }
 
     def queries(self, problem: Problem, schedule: Mapping[str, Any]) -> Mapping[str, Query]:
-        """For each coordinate as many partial derivatives as the order asks for."""
-        counts = np.bincount(schedule["order"], minlength=problem.n_weights)
+        """For each group of coordinates as many partial derivatives as the order asks for."""
+        counts = np.bincount(schedule["group"][schedule["order"]], minlength=len(schedule["prices"]))
         extra = self.pays(problem, schedule["steps"])
-        # sigma_j^2 in proportion to Delta_j sqrt(M_j): an update of j costs Delta_j^2 / sigma_j^2 = Delta_j / sqrt(M_j)
-        price = counts * (schedule["shape"] / np.sqrt(schedule["smoothness"]) if self.accounting == "tight" else 1.0)
+        price = counts * schedule["prices"]
         share = price / price.sum() * (1 - 0.05 * len(extra))
         queries: dict[str, Query] = {
-            f"weight_{j}": NoisySum(times=int(counts[j]), share=float(share[j])) for j in np.flatnonzero(counts)
+            f"group_{g}": NoisySum(times=int(counts[g]), share=float(share[g])) for g in np.flatnonzero(counts)
         }
         times = {"squares": 1, "lengths": self.rounds}
         return {**queries, **{name: NoisySum(times=times[name], share=0.05) for name in extra}}
@@ -155,7 +166,8 @@ class CoordinateDescent(Solver):
             theta, total = np.array(w), np.zeros_like(w)
             for k in range(inner):
                 j = int(schedule["order"][t * inner + k])
-                g = float(getattr(ask, f"weight_{j}")(cursor.partial(j, clip))[0])  # nabla_j f(theta^k) + b_j
+                name = f"group_{schedule['group'][j]}"
+                g = float(getattr(ask, name)(cursor.partial(j, clip))[0])  # nabla_j f(theta^k) + b_j
                 moved = theta[j] - steps[j] * g
                 if problem.penalty is not None and j < problem.n_features:
                     moved = problem.penalty.prox_coordinate(float(moved), float(steps[j]), j)
