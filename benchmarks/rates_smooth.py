@@ -51,7 +51,8 @@ def least(loss: Any, X: Any, y: Any) -> float:
     """The least sum of losses, in plain floats."""
     Z = X / np.abs(X).max(axis=0)
     tight: Any = {"maxiter": 5000, "ftol": 1e-14, "gtol": 1e-8}
-    found = minimize(
+    solve: Any = minimize
+    found = solve(
         lambda w: (float(loss.value(Z @ w, y).sum()), Z.T @ loss.derivative(Z @ w, y)),
         np.zeros(X.shape[1]),
         jac=True,
