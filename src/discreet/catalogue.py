@@ -51,6 +51,7 @@ _EVENTS = {
     "sufficient_statistics": "Gaussians",
     "svrg": "Gaussians and Poisson-sampled Gaussians",
     "whitened_gradient_descent": "Gaussians",
+    "whitened_objective_perturbation": "one Gaussian and the perturbed minimum's own dominating pair",
 }
 _SOURCES = {
     "adaptive_gradient_descent": "003",
@@ -61,6 +62,7 @@ _SOURCES = {
     "sufficient_statistics": "beyond",
     "svrg": "004",
     "whitened_gradient_descent": "beyond",
+    "whitened_objective_perturbation": "beyond",
 }
 
 
