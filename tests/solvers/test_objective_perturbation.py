@@ -183,3 +183,17 @@ def test_the_tolerance_is_negligible_at_scale() -> None:
     noise = plan.mechanisms["weights"].noise_multiplier * 2 * plan.schedule["tau"] / 10.0
     assert noise < 1e-4
     assert isinstance(plan.event, dp_event.DpEvent)
+
+
+@pytest.mark.parametrize("ridge", ["auto", 0.001, 5.0])
+def test_the_event_after_bought_bounds_does_not_move_with_what_was_bought(ridge):
+    """Composition of fixed events is only priced right when released bounds can't choose the event."""
+    spent = dp_event.GaussianDpEvent(40.0)
+    events, least = set(), []
+    for radius in (0.37, 1.0, 83.1):
+        problem = Problem(LogisticLoss(), RowBounds(l2=radius), 5, 4000, Budget(1, 1e-6), spent=spent)
+        plan = ObjectivePerturbation(ridge=ridge).plan(problem)
+        events.add(repr(plan.event))
+        least.append(plan.schedule["kappa"] * plan.schedule["ridge"] / problem.radius**2)
+    assert len(events) == 1
+    assert min(least) >= 1.0  # the priced kappa is never below R^2 / lambda

@@ -10,10 +10,10 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from dp_accounting.dp_event import NoOpDpEvent
 
-from discreet import accounting
 from discreet.accounting.events import compose
-from discreet.accounting.objective_calibration import calibrate_objective, default_ridge, shape_of
+from discreet.accounting.objective_calibration import default_ridge, shape_of
 from discreet.accounting.objective_choice import (
+    least_noise,
     least_ridge,
     printed_noise,
     pure_noise,
@@ -90,26 +90,29 @@ class ObjectivePerturbation(Solver):
             )
         if penalty is not None and penalty.name not in (*EXACT, "l2"):
             return f"certifies minima for {', '.join(EXACT)} and l2, not for {penalty.name!r}: take 'gradient_descent'"
-        if self.accounting != "tight" and (problem.budget.is_pure or loss.n_outputs > 1):
-            return f"has no accounting={self.accounting!r} for pure privacy or softmax: leave it 'tight'"
+        bought = not isinstance(problem.spent, NoOpDpEvent)
+        if self.accounting != "tight" and (problem.budget.is_pure or loss.n_outputs > 1 or bought):
+            return f"has no accounting={self.accounting!r} for pure privacy, softmax or bought bounds: leave it 'tight'"
         return None
 
     def schedule(self, problem: Problem) -> Mapping[str, Any]:
         """The ridge, and what one row can do."""
         shape, scale = shape_of(problem.loss)
-        weight, budget = problem.bounds.weight, problem.budget
+        weight, budget, n_classes = problem.bounds.weight, problem.budget, max(problem.loss.n_outputs, 2)
         asked = quadratic_of(problem)
-        facts: dict[str, Any] = {"row_norm": problem.radius, "scale": scale * weight}
-        ridge = self.ridge
-        if ridge == "auto" and asked is not None:
-            ridge = max(asked, least_ridge(budget, shape, n_classes=problem.loss.n_outputs, **facts))
-        elif ridge == "auto":
+        if self.ridge == "auto" and asked is not None:
+            ratio = least_ridge(budget, shape, row_norm=1.0, scale=1.0, n_classes=n_classes)
+        else:
             choose = pure_ridge if budget.is_pure else default_ridge
-            ridge = choose(budget, problem.rows, problem.size, shape, n_classes=max(problem.loss.n_outputs, 2), **facts)
-        elif asked is not None:
-            ridge += asked
+            ratio = choose(budget, problem.rows, problem.size, shape, n_classes=n_classes)
+        square = scale * weight * problem.radius**2
+        ridge, kappa = square * ratio * (1 + 2**-40), 1 / ratio
+        wanted = (asked or 0.0) + (0.0 if self.ridge == "auto" else float(self.ridge))
+        if isinstance(problem.spent, NoOpDpEvent) and (self.ridge != "auto" or wanted > ridge):
+            ridge, kappa = wanted, math.nextafter(square / wanted, math.inf)
         slope = weight * (1.0 if shape == "softmax" and not budget.is_pure else float(problem.loss.lipschitz))
-        return {"steps": 1, "ridge": float(ridge), "shape": shape, "slope": slope, "scale": scale * weight}
+        return {"steps": 1, "ridge": max(ridge, wanted), "kappa": kappa, "shape": shape, "slope": slope,
+                "scale": scale * weight}  # fmt: skip
 
     def queries(self, problem: Problem, schedule: Mapping[str, Any]) -> Mapping[str, Query]:
         """One sealed linear term, one release."""
@@ -122,11 +125,12 @@ class ObjectivePerturbation(Solver):
         schedule = dict(self.schedule(problem))
         if self.accounting != "tight":
             schedule["ridge"], sigma = self._printed(problem, schedule)
+            schedule["kappa"] = math.nextafter(schedule["scale"] * problem.radius**2 / schedule["ridge"], math.inf)
             mechanisms = self._gaussian(problem, schedule, sigma / (schedule["slope"] * problem.radius), sigma)
         elif problem.budget.is_pure:
             mechanisms = self._pure(problem, schedule)
         else:
-            noise = self._noise(problem, schedule)
+            noise = least_noise(problem.spent, problem.budget, self._event(problem, schedule, 1.0))
             sigma = math.nextafter(schedule["slope"] * problem.radius * noise, math.inf) * (1 + 2**-50)
             mechanisms = self._gaussian(problem, schedule, noise, sigma)
         tilt: Any = mechanisms["tilt"]
@@ -140,21 +144,9 @@ class ObjectivePerturbation(Solver):
         )
         return Plan(whole, self.queries(problem, schedule), mechanisms, schedule, problem.budget)
 
-    def _noise(self, problem: Problem, schedule: Mapping[str, Any]) -> float:
-        if isinstance(problem.spent, NoOpDpEvent):  # nothing to compose with: fewer evaluations
-            alone = calibrate_objective(
-                problem.budget, schedule["shape"], ridge=schedule["ridge"], row_norm=problem.radius,
-                scale=schedule["scale"], n_classes=max(problem.loss.n_outputs, 2), tau=1.0, share=self.tolerance_share,
-            )  # fmt: skip
-            return math.nextafter(1 / alone.event.mu, math.inf)
-        return accounting.calibrate(
-            lambda z: compose(problem.spent, self._event(problem, schedule, 1 / z)), problem.budget
-        )
-
     def _event(self, problem: Problem, schedule: Mapping[str, Any], mu: float) -> ObjectivePerturbationDpEvent:
-        kappa = math.nextafter(schedule["scale"] * problem.radius**2 / schedule["ridge"], math.inf)
         return ObjectivePerturbationDpEvent(
-            mu, kappa, schedule["shape"], problem.budget.neighbors.value, max(problem.loss.n_outputs, 2),
+            mu, schedule["kappa"], schedule["shape"], problem.budget.neighbors.value, max(problem.loss.n_outputs, 2),
             tolerance_mu=self.tolerance_share * mu,
         )  # fmt: skip
 
