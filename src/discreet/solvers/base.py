@@ -63,6 +63,8 @@ class Problem:
         What this solver may spend, relation included.
     penalty : Penalty, optional
         A set in which the weights must lie, or a term added to the *sum* of losses; the intercept is left out.
+    count_error : int, default=0
+        How far above `n_rows` the true number of rows may be, where `n_rows` is a noisy count.
     spent : DpEvent, optional
         What was already bought out of `budget` (bounds, counts); the solver is priced together with it.
     slope : float, optional
@@ -82,6 +84,7 @@ class Problem:
     n_rows: int | None
     budget: Budget
     penalty: Penalty | None = None
+    count_error: int = 0
     spent: dp_event.DpEvent = field(default_factory=dp_event.NoOpDpEvent)
     slope: float | None = None
     grid: Grid = field(init=False, repr=False)
@@ -110,6 +113,11 @@ class Problem:
         if self.n_rows is None:
             raise PrivacyError("the number of rows is private here: buy a count first, or declare it with n_rows")
         return max(int(self.n_rows), 1)
+
+    @property
+    def rows_at_most(self) -> int:
+        """A number that the rows don't exceed, for bounds on rounding errors (see ``proofs/minimise.md``)."""
+        return self.rows + self.count_error
 
     @property
     def radius(self) -> float:

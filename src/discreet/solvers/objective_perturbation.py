@@ -19,6 +19,7 @@ from discreet.accounting.objective_choice import (
     pure_noise,
     pure_ridge,
     remaining,
+    shared_ratio,
     tail_of,
 )
 from discreet.accounting.objective_perturbation import ObjectivePerturbationDpEvent
@@ -105,6 +106,8 @@ class ObjectivePerturbation(Solver):
         else:
             choose = pure_ridge if budget.is_pure else default_ridge
             ratio = choose(budget, problem.rows, problem.size, shape, n_classes=n_classes)
+        if not isinstance(problem.spent, NoOpDpEvent):
+            ratio = max(ratio, shared_ratio(budget, shape, n_classes))
         square = scale * weight * problem.radius**2
         ridge, kappa = square * ratio * (1 + 2**-40), 1 / ratio
         wanted = (asked or 0.0) + (0.0 if self.ridge == "auto" else float(self.ridge))
@@ -140,7 +143,7 @@ class ObjectivePerturbation(Solver):
         schedule["slack"] = float(tilt.unit) * math.sqrt(problem.size) / 2
         length = tail_of(tilt.size, problem.size, gaussian=isinstance(tilt, Perturbation))
         schedule["tau"] = 2 * provable_tolerance(
-            problem.grid, problem.loss, schedule["ridge"], problem.rows, length, composite_of(problem)
+            problem.grid, problem.loss, schedule["ridge"], problem.rows_at_most, length, composite_of(problem)
         )
         return Plan(whole, self.queries(problem, schedule), mechanisms, schedule, problem.budget)
 
@@ -181,7 +184,7 @@ class ObjectivePerturbation(Solver):
             tilt,
             schedule["tau"],
             slack=slack,
-            n_rows=problem.rows,
+            n_rows=problem.rows_at_most,
             composite=composite,
         )
         weights: Weights = np.asarray(ask.weights(minimum)).reshape(problem.shape)
