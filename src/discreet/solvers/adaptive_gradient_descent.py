@@ -32,8 +32,8 @@ class AdaptiveGradientDescent(Solver):
     ----------
     steps : int or "auto"
         For how many steps the purse would last if no share ever grew; "auto" is 40.
-    growth : float, default=0.1
-        Gamma: by how much a share grows when step size 0 was chosen.
+    growth : float, default=0.25
+        Gamma: by how much a share grows when step size 0 was chosen; the source has 0.1.
     n_candidates : int, default=20
         Step sizes above 0 to choose from.
     spacing : {"geometric", "even"}
@@ -44,6 +44,8 @@ class AdaptiveGradientDescent(Solver):
         The part of a step's price that goes to the choice of its size.
     window : int, default=10
         After that many steps the largest becomes ``1 + growth`` times the largest that was chosen in them.
+    average : {"tail", "last"}
+        The mean of the last half of the iterates, or the last one as in the source.
     objective_clip : float or "auto"
         The most that one row's loss counts in a choice.
     accounting : {"tight", "as_published"}
@@ -72,12 +74,13 @@ class AdaptiveGradientDescent(Solver):
     many_outputs: ClassVar[bool] = True
 
     steps: int | Literal["auto"] = "auto"
-    growth: float = 0.1
+    growth: float = 0.25
     n_candidates: int = 20
     spacing: Literal["geometric", "even"] = "geometric"
     largest_step: float = 2.0
     search: float = 0.5
     window: int = 10
+    average: Literal["tail", "last"] = "tail"
     objective_clip: float | Literal["auto"] = "auto"
     accounting: Literal["tight", "as_published"] = "tight"
 
@@ -132,6 +135,7 @@ class AdaptiveGradientDescent(Solver):
         up = np.arange(1, self.n_candidates + 1)
         above = up / self.n_candidates if self.spacing == "even" else 0.7 ** (self.n_candidates - up)
         w, largest, chosen = problem.start(), self.largest_step, [0.0]
+        path = [w]
         while ask.room("purse", rho_ng, rho_nmax):  # while rho > 0
             sealed = curator.gradient(loss, w, clip)  # g_t <- sum of clipped gradients
             g = ask.purse(sealed, price=rho_ng).reshape(w.shape)  # g~_t <- g_t + N(0, C^2 / 2 rho_ng)
@@ -145,16 +149,21 @@ class AdaptiveGradientDescent(Solver):
                 if i > 0:
                     w = candidates[i]
                     chosen.append(float(sizes[i]))
+                    path.append(w)
                 else:
                     more = self.growth * rho_ng
                     if not ask.room("purse", more, rho_nmax):
-                        return w
+                        return self._returned(problem, path)
                     again = ask.purse(sealed, price=more).reshape(w.shape)  # GradAvg
                     g = (rho_ng * g + more * again) / (rho_ng + more)
                     rho_ng = rho_ng + more
             if len(chosen) > self.window:  # alpha_max <- (1 + gamma) max(alpha_t, ..., alpha_{t - tau + 1})
                 largest, chosen = (1 + self.growth) * max(chosen[1:]), [0.0]
-        return w
+        return self._returned(problem, path)
+
+    def _returned(self, problem: Problem, path: list[Weights]) -> Weights:
+        """The last iterate, or the mean of the later ones: released values, so the mean is free."""
+        return path[-1] if self.average == "last" else problem.prox(np.mean(path[len(path) // 2 :], axis=0))
 
 
 def most_usual_loss(problem: Problem) -> float:
