@@ -44,4 +44,6 @@ def smallest_eigenvalue(curator: Curator) -> Bounded:
     value = math.floor(float(np.linalg.eigvalsh(matrix)[0]) / float(unit))
     once = math.ceil(Fraction(l2) / unit + 2 * error) + 1
     bound = Contribution(linf=once)
-    return Bounded(np.array([value]), bound, moments.unit * unit, moments.neighbors, rate=moments.rate, part=moments.part)
+    return Bounded(
+        np.array([value]), bound, moments.unit * unit, moments.neighbors, rate=moments.rate, part=moments.part
+    )

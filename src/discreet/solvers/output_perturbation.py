@@ -75,7 +75,9 @@ class OutputPerturbation(Solver):
             ridge = self._balanced(problem)
         elif asked is not None:
             ridge += asked
-        tau = 2 * provable_tolerance(problem.grid, problem.loss, ridge, problem.rows_at_most, 0.0, composite_of(problem))
+        tau = 2 * provable_tolerance(
+            problem.grid, problem.loss, ridge, problem.rows_at_most, 0.0, composite_of(problem)
+        )
         return {"steps": 1, "ridge": float(ridge), "tau": tau}
 
     def _balanced(self, problem: Problem) -> float:
