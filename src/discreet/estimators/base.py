@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from os import PathLike
@@ -53,6 +54,7 @@ class Targets:
     range: tuple[float, float] | None = None
     slope: float | None = None
     centre: float = 0.0
+    unit: float = 1.0  # a power of two: targets of any size become numbers near one
 
 
 class FittedEvent:
@@ -148,13 +150,18 @@ class PrivateLinearModel(BaseEstimator, ABC):
         targets = self._targets(y)
         weights = self._reweighted(weights, y)
         survey = make_survey(X, targets.values, neighbors=neighbors, sample_weight=weights, n_threads=self._threads())
-        left, n_rows, counted = self._count(survey, budget, source)
+        left, n_rows, error, counted = self._count(survey, budget, source)
         buyer = BoundsBuyer(survey, left, n_rows, source)
         targets = self._located(targets, buyer)
+        if targets.unit != 1:
+            scaled = targets.values / targets.unit
+            buyer.survey = survey = make_survey(
+                X, scaled, neighbors=neighbors, sample_weight=weights, n_threads=self._threads()
+            )
         bounds = self._bounds(targets, buyer)
         problem = Problem(
             targets.loss, bounds, X.shape[1], n_rows, left,
-            penalty=self.penalty, spent=buyer.event, slope=targets.slope,
+            penalty=self.penalty, spent=buyer.event, slope=targets.slope, count_error=error,
         )  # fmt: skip
         solver = self._solver(problem)
         plan = solver.plan(problem)
@@ -165,17 +172,18 @@ class PrivateLinearModel(BaseEstimator, ABC):
         self.privacy_ = Statement(budget, event, solver.name, looks, seeded=not source.private)
         return self
 
-    def _count(self, survey: Survey, budget: Budget, source: Source) -> tuple[Budget, int, list[Any]]:
+    def _count(self, survey: Survey, budget: Budget, source: Source) -> tuple[Budget, int, int, list[Any]]:
         """The number of rows: public, or bought for a share that is split off the budget for good.
 
         What comes after depends on the noisy count, so its price is added by basic composition, which allows that.
         """
         if budget.neighbors.public_n:
-            return budget, survey.n_rows, []
+            return budget, survey.n_rows, 0, []
         part = budget.split([COUNT_SHARE, 1 - COUNT_SHARE])[0]
         buy = DiscreteLaplace(part.epsilon, source=source.child("count"))
         left = budget - Budget(part.epsilon, neighbors=budget.neighbors)
-        return left, max(int(buy.release(survey.count())[0]), 1), [buy.event]
+        # the noise goes beyond 60 times its scale with probability below 1e-26: what is left over for rounding errors
+        return left, max(int(buy.release(survey.count())[0]), 1), math.ceil(60 / part.epsilon), [buy.event]
 
     def _check_parameters(self) -> Neighbours:
         """Everything that can be refused without a look at the data."""
@@ -204,9 +212,9 @@ class PrivateLinearModel(BaseEstimator, ABC):
 
     def _bounds(self, targets: Targets, buyer: BoundsBuyer) -> RowBounds:
         p, sparse = buyer.survey.n_features, buyer.survey.sparse
-        unknown = RowBounds(l2=1.0, y=targets.range, y_centre=targets.centre)
+        unknown = RowBounds(l2=1.0, y=targets.range, y_centre=targets.centre / targets.unit)
         if isinstance(self.bounds, RowBounds):
-            bounds = replace(self.bounds, y=targets.range, y_centre=targets.centre)
+            bounds = replace(self.bounds, y=targets.range, y_centre=targets.centre / targets.unit)
         elif isinstance(self.bounds, str) and self.bounds == "unit":
             bounds = unknown
         elif isinstance(self.bounds, str) and self.bounds == "private":
@@ -239,7 +247,7 @@ class PrivateLinearModel(BaseEstimator, ABC):
 
     def _keep(self, weights: Floats, bounds: RowBounds, targets: Targets, plan: Plan, event: Any) -> None:
         coef, intercept = bounds.to_original(np.atleast_2d(weights))
-        self.coef_, self.intercept_ = self._shaped(coef, intercept + targets.centre)
+        self.coef_, self.intercept_ = self._shaped(coef * targets.unit, intercept * targets.unit + targets.centre)
         self.n_iter_ = plan.n_steps
         self.dp_event_ = FittedEvent(event)
         self.bounds_ = bounds
@@ -256,9 +264,6 @@ class PrivateLinearModel(BaseEstimator, ABC):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.non_deterministic = True
-        for part in (tags.classifier_tags, tags.regressor_tags):
-            if part is not None:  # scikit-learn's test sets have a hundred rows, too few to be private and good
-                part.poor_score = True
         return tags
 
     def save(self, path: str | PathLike[str]) -> None:

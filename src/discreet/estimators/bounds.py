@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from discreet import accounting
 from discreet.accounting.events import compose
 from discreet.curator import RowBounds
+from discreet.curator.magnitudes import column_magnitudes, pooled_magnitudes, uncommon_entries
 from discreet.curator.survey import Survey
 from discreet.mechanisms import Gaussian, Laplace
 from discreet.privacy import Bounded, Budget
@@ -30,11 +31,16 @@ Edges = Floats
 
 _POWERS: Floats = 2.0 ** np.arange(-40.0, 41.0)
 MAGNITUDES: Edges = np.concatenate([-_POWERS[::-1], _POWERS])
+TARGETS: Edges = np.concatenate([-_POWERS[::-2], _POWERS[::2]])
 PLACES: Edges = np.linspace(0.0, 1.0, 17)[1:-1]
-FINE_PLACES: Edges = np.linspace(0.0, 1.0, 129)[1:-1]
 SHRINKING: Edges = 1.07 ** np.arange(-70.0, 1.0)
-NORMS: Edges = 2.0 ** np.arange(-40.0, 41.0)
-SHARES = {"columns": 0.03, "places": 0.03, "norms": 0.01, "target": 0.01, "target places": 0.01}
+SIZES: Edges = 2.0 ** np.arange(-41.0, 42.0)
+ODD_SIZES: Edges = 4.0 ** np.arange(-20.0, 21.0)
+SHARES = {
+    "columns": 0.03, "places": 0.03, "norms": 0.01, "target": 0.03, "target places": 0.03,
+    "sizes": 0.01, "odd entries": 0.01, "odd columns": 0.06,
+}  # fmt: skip
+MOST_COLUMNS = 4096  # for a histogram of each
 
 
 @dataclass(frozen=True)
@@ -115,10 +121,27 @@ class BoundsBuyer:
         return boxed(unknown, low, high, sparse=self.survey.sparse, scaled=scaled)
 
     def _common(self, unknown: RowBounds, scaled: bool) -> RowBounds:
-        counts, tall = self._counts(self.survey.norm_histogram(NORMS, norm="linf"), "columns")
-        top = float(_upper(counts[None], NORMS, tall, self.n_rows)[0])
-        self.paid["feature bounds"] = "one scale for all columns, from a noisy histogram of largest entries"
-        return replace(unknown, l2=None, linf=1.0 if scaled else top, scale=top if scaled else 1.0)
+        """One scale for entries of the usual size, and other scales for columns that clearly differ from it.
+
+        Entries beyond the scale are cut to it, so a column whose size stays unknown says where it isn't zero.
+        """
+        p = self.survey.n_features
+        counts, tall = self._counts(pooled_magnitudes(self.survey, SIZES), "sizes")
+        usual = _usual_size(counts, tall)
+        self.paid["feature bounds"] = "one scale for all columns, from a noisy histogram of the sizes of entries"
+        scale = np.full(p, usual)
+        if p <= MOST_COLUMNS:
+            edges = 2.0 ** np.arange(0.0, math.ceil(math.log2(p)) + 1)
+            odd, tall = self._counts(uncommon_entries(self.survey, usual / 8, usual, edges), "odd entries")
+            above = np.cumsum(odd[::-1])[::-1][1:]  # rows with more odd entries than each edge
+            few = np.flatnonzero(above < max(0.05 * self.n_rows, tall))
+            cap = min(int(edges[few[0]]) if few.size else p, p)
+            histogram = column_magnitudes(self.survey, ODD_SIZES, usual / 8, usual, cap)
+            odd, tall = self._counts(histogram, "odd columns")
+            scale = _sizes(odd.reshape(p, -1), tall, usual, self.n_rows)
+            self.paid["feature bounds"] = "the usual size of entries, and that of columns that differ, from histograms"
+        box = replace(unknown, low=-scale, high=scale, centre=np.zeros(p), l2=None)
+        return replace(box, scale=scale) if scaled else box
 
     def norms(self, bounds: RowBounds, quantile: float) -> RowBounds:
         """`bounds` with a clip at that quantile of the l2 norms of rows."""
@@ -133,14 +156,19 @@ class BoundsBuyer:
         return replace(bounds, l2=float(longest))
 
     def target(self) -> tuple[float, float]:
-        """The range of the target, without its rarest values."""
-        low, high = self._ranges(lambda e: self.survey.target_histogram(e), MAGNITUDES, "target", 1)
-        low, high = _tidy(low, high)
-        edges = low[0] + FINE_PLACES * (high[0] - low[0])
-        a, b = self._ranges(lambda e: self.survey.target_histogram(edges), FINE_PLACES, "target places", 1)
+        """The range of the target, without its rarest values; -1 to 1 where too few rows say what it is."""
+        counts, tall = self._counts(self.survey.target_histogram(TARGETS), "target")
+        low, high = (float(v[0]) for v in located(counts[None], TARGETS, tall, self.n_rows))
+        if counts.max() < tall:
+            low, high = -1.0, 1.0
+        low, high = (0.0 if abs(v) <= _POWERS[0] else v for v in (low, high))
+        if not low < high:
+            low, high = -_POWERS[0], _POWERS[0]
+        counts, tall = self._counts(self.survey.target_histogram(low + PLACES * (high - low)), "target places")
+        a, b = _tails(counts, tall, self.n_rows)
         self.paid["range of the target"] = "from two noisy histograms"
-        width = high[0] - low[0]
-        return float(low[0] + max(a[0], 0.0) * width), float(low[0] + min(b[0], 1.0) * width)
+        places = np.concatenate([[0.0], PLACES, [1.0]]) * (high - low) + low
+        return float(places[a]), float(places[b])
 
     # noise -----------------------------------------------------------------------------------------------------------
     def _mechanism(self, name: str) -> Gaussian | Laplace:
@@ -187,8 +215,39 @@ def located(counts: Floats, edges: Edges, tall: float, n_rows: int) -> tuple[Flo
     return padded[first], padded[last + 1]
 
 
-def _upper(counts: Floats, edges: Edges, tall: float, n_rows: int) -> Floats:
-    return located(counts, edges, tall, n_rows)[1]
+def _usual_size(counts: Floats, tall: float) -> float:
+    """The size below which the entries of the most common sizes lie; 1 where too few rows say what it is."""
+    top = int(counts.argmax())
+    if counts[top] < tall:
+        return 1.0
+    while top + 1 < SIZES.size and counts[top + 1] > max(0.4 * counts.max(), tall):
+        top += 1
+    return float(SIZES[min(top, SIZES.size - 1)])
+
+
+def _sizes(odd: Floats, tall: float, usual: float, n_rows: int) -> Floats:
+    """The scale of each column from noisy counts of its odd entries: `usual` unless enough rows say otherwise."""
+    edges = np.append(ODD_SIZES, ODD_SIZES[-1] * 4)
+    above = np.cumsum(odd[:, ::-1], axis=1)[:, ::-1]  # rows in each bin or beyond
+    slack = np.sqrt(np.arange(edges.size, 0, -1.0))
+    seen = above > np.maximum(0.05 * n_rows, 0.7 * tall * slack)
+    top = edges.size - 1 - seen[:, ::-1].argmax(axis=1)
+    found = np.where(seen.any(axis=1), edges[top], usual)
+    small = (found < usual) & (above.max(axis=1) < 0.5 * n_rows)  # the rest of such a column is of the usual size
+    return np.where(small, usual, found)
+
+
+def _tails(counts: Floats, tall: float, n_rows: int) -> tuple[int, int]:
+    """The bins between which all but the rarest rows lie, of one noisy histogram.
+
+    >>> _tails(np.array([1.0, 0.0, 50.0, 60.0, 40.0, 1.0]), 10.0, 150)
+    (2, 5)
+    """
+    size = np.arange(1.0, counts.size + 1)
+    slack = np.maximum(0.005 * n_rows, tall / 3 * np.sqrt(size))
+    low = int((np.cumsum(counts) > slack).argmax())
+    high = counts.size - int((np.cumsum(counts[::-1]) > slack).argmax())
+    return (low, high) if low < high else (0, counts.size)
 
 
 def _tidy(low: Floats, high: Floats) -> tuple[Floats, Floats]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from typing import Any, Literal
 
@@ -66,6 +67,11 @@ class _Regressor(RegressorMixin, PrivateLinearModel):
         del half_range
         return None
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.regressor_tags.poor_score = True  # test sets of a hundred rows are too few to be private and good
+        return tags
+
     def _targets(self, y: Any) -> Targets:
         return Targets(np.asarray(y, dtype=np.float64), self._loss(1.0), [])
 
@@ -78,8 +84,13 @@ class _Regressor(RegressorMixin, PrivateLinearModel):
             looks = [Look("range of the target", "public", f"given: {low:g} to {high:g}")]
         centre = self._centre(low, high)
         self.reach_ = reach = max(high - centre, centre - low)
-        loss, limits = self._loss(reach), (low - centre, high - centre)
-        return Targets(targets.values, loss, looks, limits, self._slope(reach), centre)
+        unit = self._unit(reach)
+        loss, limits = self._loss(reach / unit), ((low - centre) / unit, (high - centre) / unit)
+        return Targets(targets.values, loss, looks, limits, self._slope(reach / unit), centre, unit)
+
+    def _unit(self, reach: float) -> float:
+        """What targets are divided by; a penalty means coefficients in original units, so nothing then."""
+        return 2.0 ** round(math.log2(reach)) if self.penalty is None else 1.0
 
     def _check_parameters(self) -> Neighbours:
         neighbors = super()._check_parameters()
@@ -332,6 +343,9 @@ class PoissonRegressor(_Regressor):
 
     def _tidied(self, low: float, high: float) -> tuple[float, float]:
         return max(low, 0.0), max(high, 1.0)
+
+    def _unit(self, reach: float) -> float:
+        return 1.0
 
     def _centre(self, low: float, high: float) -> float:
         return 0.0
