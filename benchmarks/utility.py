@@ -86,7 +86,7 @@ def table(name: str) -> tuple[Array, Array] | None:
     if len(X) > MOST_ROWS:
         kept = np.sort(np.random.default_rng(1).permutation(len(X))[:MOST_ROWS])
         X, y = X[kept], y[kept]
-    X = X.toarray() if sp.issparse(X) else X
+    X = X.toarray() if hasattr(X, "toarray") else X
     varied = X.min(axis=0) < X.max(axis=0)
     return np.ascontiguousarray(X[:, varied], dtype=np.float64), y
 

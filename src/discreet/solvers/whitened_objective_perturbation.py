@@ -159,7 +159,7 @@ class WhitenedObjectivePerturbation(Solver):
         grid, unit = schedule["bounds"].grid(problem.n_weights), mechanisms["tilt"].unit  # type: ignore[attr-defined]
         schedule["slack"] = float(unit) * math.sqrt(problem.size) / 2
         length = tail_of(sigma, problem.size, gaussian=True)
-        schedule["tau"] = 2 * provable_tolerance(grid, problem.loss, schedule["ridge"], problem.rows, length)
+        schedule["tau"] = 2 * provable_tolerance(grid, problem.loss, schedule["ridge"], problem.rows_at_most, length)
         schedule["noise_multiplier"] = bought.noise_multiplier
         whole = compose(problem.spent, bought, minimum)
         return Plan(whole, self.queries(problem, schedule), mechanisms, schedule, problem.budget)
@@ -180,7 +180,7 @@ class WhitenedObjectivePerturbation(Solver):
         towards = self._whitening(np.asarray(ask.moments(sealed)), deviation, problem.rows, schedule["exponent"])
         tilt = ask.tilt(problem.shape)
         minimum = curator.transformed(towards, schedule["bounds"], weight_norm=CAP).minimise(
-            problem.loss, schedule["ridge"], tilt, schedule["tau"], slack=schedule["slack"], n_rows=problem.rows
+            problem.loss, schedule["ridge"], tilt, schedule["tau"], slack=schedule["slack"], n_rows=problem.rows_at_most
         )
         weights = np.asarray(ask.weights(minimum))
         return np.asarray(towards.T @ weights, dtype=np.float64)
