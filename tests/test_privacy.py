@@ -189,6 +189,20 @@ def test_linear_maps_refuse_fractions_and_overflow():
         bounded([2**50, 0]).linear(np.array([[2**20, 0]]))
 
 
+@pytest.mark.parametrize("entry", [1, 2**31, 2**32, 2**40, 2**52 + 1])
+def test_bounds_of_sparse_maps_are_those_of_dense_ones_however_large_the_entries(entry):
+    """Squares and sums of entries beyond 2**31 leave 64 bits; a wrapped sum of squares would be a bound of zero."""
+    matrix = np.array([[entry, -entry, 1], [0, entry, 0]])
+    stat = bounded([1, 0, 0], Contribution(l2=5))
+    dense, sparse = (stat.linear(m) for m in (matrix, sp.csr_array(matrix)))
+    for norm in ("linf", "range"):
+        assert dense.sensitivity(norm) == sparse.sensitivity(norm)
+    assert sparse.sensitivity("linf") >= 5 * entry
+    assert sparse.sensitivity("l2") >= dense.sensitivity("l2") >= 5 * entry
+    many = sp.csr_array(np.full((1, 2**12), 2**52))
+    assert bounded(np.zeros(2**12, int), Contribution(linf=1)).linear(many).sensitivity("linf") == 2**64
+
+
 @given(st.lists(st.integers(-50, 50), min_size=1, max_size=5))
 def test_signed_pair_and_absolute(row):
     a = np.array(row)

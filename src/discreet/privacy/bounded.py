@@ -171,18 +171,41 @@ def _whole_matrix(matrix: Any) -> Any:
 
 def _mapped(c: Contribution, matrix: Any) -> _Image:
     """Bounds of ``matrix @ contribution`` from exact row and column sums of the matrix."""
-    a = abs(_whole_matrix(matrix)).astype(object) if not hasattr(matrix, "tocsr") else abs(_whole_matrix(matrix))
-    rows = [int(v) for v in np.asarray(a.sum(axis=1)).ravel()]
-    cols = [int(v) for v in np.asarray(a.sum(axis=0)).ravel()]
-    squares = a.multiply(a) if hasattr(a, "multiply") else a * a
-    row_sq = [int(v) for v in np.asarray(squares.sum(axis=1)).ravel()]
-    largest = int(a.max()) if 0 not in a.shape else 0
+    rows, cols, row_sq, largest = _sizes(abs(_whole_matrix(matrix)))
     l1, l2, linf = (c.known(n) for n in ("l1", "l2", "linf"))
     row_l1, col_l1, row_l2 = max(rows, default=0), max(cols, default=0), isqrt_up(max(row_sq, default=0))
     operator = min(isqrt_up(sum(row_sq)), isqrt_up(row_l1 * col_l1), _gram_bound(matrix))
     return _Image(
         Contribution(l1=l1 * col_l1, l2=l2 * operator, linf=min(row_l1 * linf, row_l2 * l2, largest * l1)), row_l1
     )
+
+
+def _sizes(a: Any) -> tuple[list[int], list[int], list[int], int]:
+    """Row sums, column sums, row sums of squares and the largest of whole entries >= 0: Python's integers never wrap."""
+    largest = int(a.max()) if 0 not in a.shape else 0
+    if not hasattr(a, "tocsr"):
+        a = a.astype(object)
+        squares = a * a
+    elif largest**2 * max(int(a.nnz), 1) < 2**62:
+        squares = a.multiply(a)
+    else:  # scipy.sparse sums in 64 bits, which sums of squares of such entries would leave
+        entries = a.tocoo()
+        values = entries.data.astype(object)
+        return (
+            _added(entries.row, values, a.shape[0]),
+            _added(entries.col, values, a.shape[1]),
+            _added(entries.row, values * values, a.shape[0]),
+            largest,
+        )
+    sums = (a.sum(axis=1), a.sum(axis=0), squares.sum(axis=1))
+    rows, cols, row_sq = ([int(v) for v in np.asarray(part).ravel()] for part in sums)
+    return rows, cols, row_sq, largest
+
+
+def _added(index: NDArray[Any], values: NDArray[Any], n: int) -> list[int]:
+    out = np.zeros(n, dtype=object)
+    np.add.at(out, index, values)
+    return [int(v) for v in out]
 
 
 def _gram_bound(matrix: Any) -> int:
