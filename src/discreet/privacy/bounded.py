@@ -181,7 +181,7 @@ def _mapped(c: Contribution, matrix: Any) -> _Image:
 
 
 def _sizes(a: Any) -> tuple[list[int], list[int], list[int], int]:
-    """Row sums, column sums, row sums of squares and the largest of whole entries >= 0: Python's integers never wrap."""
+    """Row sums, column sums, row sums of squares and the largest of entries >= 0, in integers that never wrap."""
     largest = int(a.max()) if 0 not in a.shape else 0
     if not hasattr(a, "tocsr"):
         a = a.astype(object)
