@@ -76,12 +76,18 @@ def shape_of(loss: Loss) -> tuple[Shape, float]:
     if loss.name == "quantile":
         # |f'| = s L moves the sigmoid by at most L per unit of s, and v(1 - v) / w by at most that over w = 1/(4 beta)
         slope = 4.0 * loss.smoothness * loss.lipschitz
-        return curvature(repr(loss), _slopes(loss), sign_fixed=False, beta=loss.smoothness, slope=slope), 1.0
+        return curvature(repr(loss), _Slopes(loss), sign_fixed=False, beta=loss.smoothness, slope=slope), 1.0
     return "one_sided" if loss.sign_fixed else "two_sided", float(loss.smoothness)
 
 
-def _slopes(loss: Loss) -> Callable[[Any], Any]:
-    return lambda s: np.minimum(np.asarray(loss.curvature_of_slope(s), dtype=float), loss.smoothness)
+@dataclass(frozen=True)
+class _Slopes:
+    """The loss's curvature at a slope; equal losses have equal ones, so that their prices are worked out once."""
+
+    loss: Loss
+
+    def __call__(self, s: Any) -> Any:
+        return np.minimum(np.asarray(self.loss.curvature_of_slope(s), dtype=float), self.loss.smoothness)
 
 
 def calibrate_objective(

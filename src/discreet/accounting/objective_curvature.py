@@ -177,8 +177,27 @@ def _soft_chords(kappa: float, nodes: Array) -> tuple[Array, Array]:
     return value - slope * half, value + slope * half
 
 
-def _left_cells(h: Callable[[Array], Array]) -> Callable[[Array], Array]:
-    return lambda nodes: np.asarray(h(nodes[:-1]), dtype=float)
+@dataclass(frozen=True)
+class _LeftCells:
+    """The value at the left end of each cell, which bounds a nonincreasing h; equal and picklable as h is."""
+
+    h: Callable[[Array], Array]
+
+    def __call__(self, nodes: Array) -> Array:
+        return np.asarray(self.h(nodes[:-1]), dtype=float)
+
+
+@dataclass(frozen=True)
+class _LipschitzCells:
+    """The highest that a Lipschitz h can be between the ends of each cell; equal and picklable as h is."""
+
+    h: Callable[[Array], Array]
+    slope: float
+    beta: float
+
+    def __call__(self, nodes: Array) -> Array:
+        values = np.asarray(self.h(nodes), dtype=float)
+        return np.asarray(np.minimum((values[:-1] + values[1:] + self.slope * np.diff(nodes)) / 2, self.beta))
 
 
 SHAPES: dict[str, Curvature] = {
@@ -190,7 +209,7 @@ SHAPES: dict[str, Curvature] = {
         Curvature("logistic_soft", False, 0.25, _soft_cells, _soft_chords),
         # f' = C t / sqrt(1 + t^2), f'' = (1 + t^2)^(-3/2) = (1 - s^2)^(3/2)
         Curvature(
-            "pseudo_huber", False, 1.0, _left_cells(_pseudo_huber_h), _pseudo_huber_chords, agree=_pseudo_huber_agree
+            "pseudo_huber", False, 1.0, _LeftCells(_pseudo_huber_h), _pseudo_huber_chords, agree=_pseudo_huber_agree
         ),
         # no decay of the curvature is known: smoothed hinge (sign known), Huber and everything else (sign unknown)
         Curvature("one_sided", True, 1.0, _constant_cells),
@@ -237,9 +256,5 @@ def curvature(
     if slope is not None and np.any(np.abs(steps) * 256 > slope * (1 + 1e-9)):
         raise ValueError(f"slope={slope!r} is not a Lipschitz constant of h of curvature {name!r}; give a larger one")
 
-    def lipschitz_cells(nodes: Array) -> Array:
-        values: Array = np.asarray(h(nodes), dtype=float)
-        return np.asarray(np.minimum((values[:-1] + values[1:] + (slope or 0.0) * np.diff(nodes)) / 2, beta))
-
-    cells = _left_cells(h) if slope is None else lipschitz_cells
+    cells = _LeftCells(h) if slope is None else _LipschitzCells(h, slope, beta)
     return Curvature(name, sign_fixed, beta, cells, None, falling)

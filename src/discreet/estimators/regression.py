@@ -355,4 +355,5 @@ class PoissonRegressor(_Regressor):
 
     def predict(self, X: Any) -> Floats:
         """Predicted mean counts."""
-        return self._loss(self.reach_).predict(self._margins(X).ravel())
+        margins = self._margins(X).ravel()
+        return self._loss(self.reach_).predict(margins)
