@@ -43,6 +43,8 @@ class AuditResult:
     --------
     >>> AuditResult(1.4, 0.95, 1.0, 1e-6, 2000, "coordinate 0").caught
     True
+    >>> print(AuditResult(0.4, 0.95, 1.0, 1e-6, 2000, "the norm"))
+    epsilon is at least 0.4 (95 % confidence, 2000 runs, by the norm); promised 1 at delta 1e-06: not caught
     """
 
     epsilon_lower: float
@@ -57,6 +59,14 @@ class AuditResult:
     def caught(self) -> bool:
         """Whether the lower bound is above the promise."""
         return self.epsilon_lower > self.promised
+
+    def __str__(self) -> str:
+        """The verdict in a sentence."""
+        verdict = "CAUGHT: that is more than was promised" if self.caught else "not caught"
+        return (
+            f"epsilon is at least {self.epsilon_lower:.3g} ({100 * self.confidence:g} % confidence, {self.runs} runs, "
+            f"by {self.statistic}); promised {self.promised:g} at delta {self.delta:g}: {verdict}"
+        )
 
     def plot(self, ax: Any = None) -> Any:
         """The two distributions of the chosen statistic; needs matplotlib (the extra ``plots``)."""

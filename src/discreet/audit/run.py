@@ -1,4 +1,4 @@
-"""Running an algorithm many times on two neighbours, on all cores."""
+"""Running an algorithm many times on two neighbours: anybody's function, a model, or one planned solver."""
 
 from __future__ import annotations
 
@@ -6,14 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator
 
-from discreet.accounting import epsilon as price
 from discreet.audit.distinguishing import AuditResult, distinguish
-from discreet.audit.neighbours import Pair, worst_pairs
-from discreet.privacy import Neighbours
+from discreet.audit.models import attack, outputs
 
 __all__ = ["audit", "audit_solver"]
 
@@ -29,7 +26,7 @@ def audit(
     runs: int = 2000,
     *,
     confidence: float = 0.95,
-    n_features: int = 2,
+    n_features: int | None = None,
     n_jobs: int = -1,
 ) -> AuditResult:
     """Attack an algorithm: run it many times on two neighbouring data sets, and bound its epsilon from below.
@@ -37,7 +34,8 @@ def audit(
     Parameters
     ----------
     model : estimator, or function of (X, y)
-        A private model, fitted or not; or anybody's function that returns numbers.
+        A private model, fitted or not, of which unseeded copies are fitted (it stays as it is, and no ledger is
+        charged); or anybody's function that returns numbers.
     neighbors : pair of tuples, optional
         Two neighbouring data sets as arguments of the function (of ``fit``).  Default, for a model: several pairs
         made to hurt it, with the confidence shared among them.
@@ -47,8 +45,8 @@ def audit(
         Runs in all, half on each data set.
     confidence : float, default=0.95
         Probability that the lower bound is right.
-    n_features : int, default=2
-        Features of the data sets made for a model.
+    n_features : int, optional
+        Features of the data sets made for a model; by default as many as its bounds name, else 2.
     n_jobs : int, default=-1
         Processes.
 
@@ -70,11 +68,14 @@ def audit(
     >>> audit(leaky, ((one, None), (other, None)), epsilon=0.5, delta=1e-6, runs=400, n_jobs=1).caught
     True
     """
+    if runs < 40:
+        raise ValueError(f"runs={runs} is too few to bound anything: take 400 or more")
     if isinstance(model, BaseEstimator):
-        return _audit_model(model, neighbors, runs, confidence, n_features, n_jobs)
+        promise = (epsilon, delta)
+        return attack(model, neighbors, promise, runs, confidence, n_features, n_jobs)
     if neighbors is None or epsilon is None or delta is None:
         raise ValueError("auditing a function needs neighbors=((X0, y0), (X1, y1)), epsilon and delta")
-    first, second = (_outputs(model, data, runs // 2, n_jobs) for data in neighbors)
+    first, second = (outputs(model, data, runs // 2, n_jobs) for data in neighbors)
     return distinguish(first, second, float(epsilon), float(delta), confidence)
 
 
@@ -89,72 +90,5 @@ def audit_solver(
     True
     """
     half = runs // 2
-    outputs = [np.stack([np.ravel(f(i)) for i in range(half)]) for f in (run, other)]
-    return distinguish(outputs[0], outputs[1], promised, delta)
-
-
-def _outputs(fit: Fit, data: tuple[Any, ...], runs: int, n_jobs: int) -> Floats:
-    chunks = np.array_split(np.arange(runs), min(runs, 64))
-    parts = Parallel(n_jobs=n_jobs)(delayed(_repeat)(fit, data, len(chunk)) for chunk in chunks)
-    return np.concatenate(list(parts))
-
-
-def _repeat(fit: Fit, data: tuple[Any, ...], times: int) -> Floats:
-    return np.stack([np.ravel(np.asarray(fit(*data), dtype=np.float64)) for _ in range(times)])
-
-
-class _FitModel:
-    """Fits a fresh copy of a model and returns its coefficients; a class, so that processes can be sent it."""
-
-    def __init__(self, model: BaseEstimator) -> None:
-        self.model = model
-
-    def __call__(self, X: Any, y: Any, sample_weight: Any = None) -> Floats:
-        fresh = clone(self.model).set_params(random_state=None)
-        fresh.fit(X, y) if sample_weight is None else fresh.fit(X, y, sample_weight=sample_weight)
-        return np.concatenate([np.ravel(fresh.coef_), np.ravel(fresh.intercept_)])
-
-
-def _audit_model(
-    model: BaseEstimator,
-    neighbors: Sequence[tuple[Any, ...]] | None,
-    runs: int,
-    confidence: float,
-    n_features: int,
-    n_jobs: int,
-) -> AuditResult:
-    fit = _FitModel(model)
-    params = model.get_params()
-    promised, relation = float(params["epsilon"]), Neighbours.of(params["neighbors"])
-    delta = 1e-6 if params["delta"] == "auto" else float(params["delta"])
-    if hasattr(model, "privacy_"):
-        delta = model.privacy_.delta
-        promised = max(promised, price(model.dp_event_.event, delta) if not model.privacy_.seeded else promised)
-    pairs = [Pair("given", *neighbors)] if neighbors is not None else _pairs(model, params, relation, n_features)
-    share = 1 - (1 - confidence) / len(pairs)
-    results = []
-    for pair in pairs:
-        first, second = (_outputs(fit, data, runs // (2 * len(pairs)), n_jobs) for data in (pair.first, pair.second))
-        results.append(distinguish(first, second, promised, delta, share))
-    best = max(results, key=lambda r: r.epsilon_lower)
-    return AuditResult(
-        best.epsilon_lower, confidence, promised, delta, sum(r.runs for r in results), best.statistic, best.scores
-    )
-
-
-def _pairs(model: Any, params: dict[str, Any], relation: Neighbours, n_features: int) -> list[Pair]:
-    bounds = params["bounds"]
-    if isinstance(bounds, tuple):
-        low, high = (np.broadcast_to(np.asarray(b, dtype=np.float64), (n_features,)) for b in bounds)
-    else:
-        low, high = -np.ones(n_features), np.ones(n_features)
-    targets = params.get("bounds_y")
-    if isinstance(targets, tuple):
-        extremes = (float(targets[0]), float(targets[1]))
-    elif params.get("classes") is not None:
-        extremes = (float(min(params["classes"])), float(max(params["classes"])))
-    else:
-        extremes = (0.0, 1.0)
-        if "classes" in params:
-            model.set_params(classes=[0.0, 1.0]) if not hasattr(model, "privacy_") else None
-    return worst_pairs(relation, n_features, low, high, extremes)
+    found = [np.stack([np.ravel(f(i)) for i in range(half)]) for f in (run, other)]
+    return distinguish(found[0], found[1], promised, delta)
