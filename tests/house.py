@@ -19,7 +19,7 @@ ROWS = (
     ("mechanisms",),
     ("curator",),
     ("solvers", "moments", "local"),
-    ("estimators", "preprocessing", "model_selection", "inference", "audit", "metrics"),
+    ("inference", "estimators", "preprocessing", "model_selection", "audit", "metrics"),
     ("plan", "report", "plots", "testing", "catalogue"),
     ("cli",),
 )

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from discreet.curator.columns import Columns
 from discreet.curator.minimise import Minimiser
+from discreet.curator.scores import Scores
 from discreet.curator.statistics import Statistics
 from discreet.curator.views import Views
 
 __all__ = ["Curator"]
 
 
-class Curator(Statistics, Columns, Views, Minimiser):
+class Curator(Statistics, Scores, Columns, Views, Minimiser):
     """Private rows behind a counter: statistics come out sealed, in whole numbers, and with their bound.
 
     Made by :func:`make_curator`, which says what goes in.

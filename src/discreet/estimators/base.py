@@ -22,12 +22,15 @@ from discreet.estimators import persistence
 from discreet.estimators.bounds import BoundsBuyer, clipped
 from discreet.estimators.checks import check_common, chosen, given_box, row_weights
 from discreet.estimators.statement import Look, Statement
+from discreet.estimators.summary import Inferential
+from discreet.inference import Law, infer, law_of, purchase
+from discreet.inference import check as check_inference
 from discreet.losses import Loss
-from discreet.mechanisms import DiscreteLaplace
+from discreet.mechanisms import DiscreteLaplace, Gaussian
 from discreet.penalties.base import Penalty
 from discreet.privacy import Budget, Neighbours, PrivacyError
 from discreet.randomness import Source, source_for
-from discreet.solvers.base import Plan, Problem, Refusal, Solver
+from discreet.solvers.base import Ask, Plan, Problem, Refusal, Solver
 
 __all__ = ["FittedEvent", "PrivateLinearModel", "Targets"]
 
@@ -83,7 +86,7 @@ class FittedEvent:
         return to_standard(self.event, kind)
 
 
-class PrivateLinearModel(BaseEstimator, ABC):
+class PrivateLinearModel(Inferential, BaseEstimator, ABC):
     """What all estimators share: parameters, the order of a fit, and the statement.
 
     A fit goes one way: parameters are checked, the plan is made from public sizes, then the rows enter the curator
@@ -103,6 +106,7 @@ class PrivateLinearModel(BaseEstimator, ABC):
         bounds: Any = "private",
         fit_intercept: bool = True,
         max_iter: int | Literal["auto"] = "auto",
+        inference: bool = False,
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -115,6 +119,7 @@ class PrivateLinearModel(BaseEstimator, ABC):
         self.bounds = bounds
         self.fit_intercept = fit_intercept
         self.max_iter = max_iter
+        self.inference = inference
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -148,6 +153,8 @@ class PrivateLinearModel(BaseEstimator, ABC):
         weights = row_weights(sample_weight, X)
         budget = self._budget(X.shape[0], neighbors)
         targets = self._targets(y)
+        if self.inference:
+            check_inference(None, self.penalty, self.delta, targets.loss)
         weights = self._reweighted(weights, y)
         survey = make_survey(X, targets.values, neighbors=neighbors, sample_weight=weights, n_threads=self._threads())
         left, n_rows, error, counted = self._count(survey, budget, source)
@@ -159,16 +166,24 @@ class PrivateLinearModel(BaseEstimator, ABC):
                 X, scaled, neighbors=neighbors, sample_weight=weights, n_threads=self._threads()
             )
         bounds = self._bounds(targets, buyer)
+        matrices = [purchase(left)] if self.inference else []
         problem = Problem(
-            targets.loss, bounds, X.shape[1], n_rows, left,
-            penalty=self.penalty, spent=buyer.event, slope=targets.slope, count_error=error,
+            targets.loss, bounds, X.shape[1], n_rows, left, penalty=self.penalty,
+            spent=compose(buyer.event, *(m.event for m in matrices)), slope=targets.slope, count_error=error,
         )  # fmt: skip
         solver = self._solver(problem)
         plan = solver.plan(problem)
-        found = solver.solve(problem, plan, survey.curator(bounds), source)
+        curator, ask = survey.curator(bounds), Ask(plan, source)
+        found = solver.run(problem, plan.schedule, curator, ask)
         event = compose(*counted, plan.event)
         self._keep(found, bounds, targets, plan, event)
+        for matrix in matrices:
+            law = law_of(solver, problem, plan, curator, found, ask.released)
+            self._infer(problem, law, replace(matrix, source=source.child("inference")), targets)
         looks = [*_looks(buyer, self.bounds), *targets.looks, *_usual(neighbors)]
+        looks += [Look("coefficients' covariance", "paid", "slopes and curvature, a tenth of the budget")] * len(
+            matrices
+        )
         self.privacy_ = Statement(budget, event, solver.name, looks, seeded=not source.private)
         return self
 
@@ -188,6 +203,9 @@ class PrivateLinearModel(BaseEstimator, ABC):
     def _check_parameters(self) -> Neighbours:
         """Everything that can be refused without a look at the data."""
         check_common(self)
+        if self.inference:
+            named = solvers.by_name(self.solver)() if isinstance(self.solver, str) and self.solver != "auto" else None
+            check_inference(self.solver if isinstance(self.solver, Solver) else named, self.penalty, self.delta)
         return Neighbours.of(self.neighbors)
 
     def _reweighted(self, weights: Floats | None, y: Any) -> Floats | None:
@@ -235,12 +253,23 @@ class PrivateLinearModel(BaseEstimator, ABC):
         return self._limited(solvers.by_name(solver)() if isinstance(solver, str) else solver)
 
     def _limited(self, solver: Solver) -> Solver:
-        """The solver, with as many steps as `max_iter` says."""
+        """The solver, with as many steps as `max_iter` says; with `inference`, one whose release has a known law."""
+        if self.inference:
+            check_inference(solver, None, None)
         if self.max_iter == "auto":
             return solver
         if not hasattr(solver, "steps"):
             raise Refusal(f"max_iter={self.max_iter!r} has no meaning for solver {solver.name!r}; leave it 'auto'")
         return cast(Solver, replace(cast(Any, solver), steps=int(self.max_iter)))
+
+    def _infer(self, problem: Problem, law: Law, mechanism: Gaussian, targets: Targets) -> None:
+        """Buy what standard errors take, for coefficients in original units."""
+        coef, intercept = problem.bounds.to_original(np.eye(problem.n_weights))
+        original = np.vstack([coef.T, intercept] if problem.has_intercept else [coef.T]) * targets.unit
+        found = infer(problem, law, mechanism, original)
+        if problem.has_intercept:
+            found.estimate[-1] += targets.centre
+        self.inference_ = found
 
     def _threads(self) -> int:
         return 1 if self.n_jobs is None else max(int(self.n_jobs), 1)

@@ -40,6 +40,7 @@ class _Classifier(ClassifierMixin, PrivateLinearModel):
         max_iter: int | Literal["auto"] = "auto",
         classes: Sequence[Any] | None = None,
         class_weight: Mapping[Any, float] | None = None,
+        inference: bool = False,
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -53,6 +54,7 @@ class _Classifier(ClassifierMixin, PrivateLinearModel):
             bounds=bounds,
             fit_intercept=fit_intercept,
             max_iter=max_iter,
+            inference=inference,
             random_state=random_state,
             n_jobs=n_jobs,
             verbose=verbose,
@@ -148,6 +150,8 @@ class LogisticRegression(_Classifier):
         The labels that may occur; by default those seen, declared public.
     class_weight : dict, optional
         Public weights of classes; only their ratios count, since no row weighs more than 1.
+    inference : bool, default=False
+        Whether to set a tenth of the budget aside for standard errors, :meth:`conf_int` and :meth:`summary`.
     random_state : None or int
         None draws noise from the operating system.  An int repeats the noise and voids the promise.
     n_jobs : int, optional
@@ -195,7 +199,7 @@ class LinearSVC(_Classifier):
     Parameters
     ----------
     epsilon, delta, neighbors, penalty, solver, bounds, fit_intercept, max_iter : see LogisticRegression
-    classes, class_weight, random_state, n_jobs, verbose : see LogisticRegression
+    classes, class_weight, inference, random_state, n_jobs, verbose : see LogisticRegression
         The budget and everything else that all estimators share.
     width : float, default=0.5
         Width of the smoothed corner of the hinge.
@@ -231,6 +235,7 @@ class LinearSVC(_Classifier):
         classes: Sequence[Any] | None = None,
         class_weight: Mapping[Any, float] | None = None,
         width: float = 0.5,
+        inference: bool = False,
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -246,6 +251,7 @@ class LinearSVC(_Classifier):
             max_iter=max_iter,
             classes=classes,
             class_weight=class_weight,
+            inference=inference,
             random_state=random_state,
             n_jobs=n_jobs,
             verbose=verbose,

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from discreet import estimators, penalties, solvers
 from discreet.curator import RowBounds
 from discreet.estimators.statement import Look, Statement
+from discreet.inference import Inference
 from discreet.privacy import Budget
 
 __all__ = ["load", "save"]
@@ -23,6 +24,7 @@ __all__ = ["load", "save"]
 FORMAT = "discreet model"
 VERSION = 1
 KINDS = {"f8": np.dtype("<f8"), "i8": np.dtype("<i8")}
+INFERRED = ("estimate", "error", "privacy", "degrees")
 BOUNDS = tuple(f.name for f in dataclasses.fields(RowBounds))
 HOMES: dict[str, Any] = {"penalty": penalties, "solver": solvers}
 
@@ -179,6 +181,9 @@ def save(model: Any, path: str | PathLike[str]) -> None:
         if hasattr(model, key):
             values = getattr(model, key)
             fitted[key] = {"dtype": values.dtype.str, "values": values.tolist()}
+    if hasattr(model, "inference_"):
+        found = model.inference_
+        fitted["inference"] = {name: packed(getattr(found, name)) for name in INFERRED} | {"n_rows": int(found.n_rows)}
     if hasattr(model, "reach_"):
         fitted["reach"] = float(model.reach_)
     whole = {
@@ -249,6 +254,10 @@ def _model(stored: dict[str, Any]) -> Any:
             kind = fitted[key]["dtype"]
             text = np.dtype("O") if kind in ("|O", "O") else np.dtype(kind)
             setattr(model, key, np.asarray(fitted[key]["values"], dtype=text))
+    if "inference" in fitted:
+        kept = fitted["inference"]
+        arrays = {name: unpacked(kept[name], f"inference.{name}") for name in INFERRED}
+        model.inference_ = Inference(**arrays, n_rows=int(kept["n_rows"]))
     if "reach" in fitted:
         model.reach_ = float(fitted["reach"])
     _check(model)
@@ -271,6 +280,11 @@ def _check(model: Any) -> None:
         raise ValueError(f"coef has shape {model.coef_.shape} where {p} features and its classes ask for {shape}")
     if len(getattr(model, "feature_names_in_", range(p))) != p:
         raise ValueError(f"feature_names_in_ must have {p} names")
+    found = getattr(model, "inference_", None)
+    if found is not None and any(getattr(found, k).shape not in ((p,), (p + 1,)) for k in INFERRED):
+        raise ValueError(f"inference has other sizes than {p} features and an intercept")
+    if found is not None and len({len(getattr(found, k)) for k in INFERRED}) > 1:
+        raise ValueError("inference has arrays of different sizes")
     if not isinstance(model.bounds_, RowBounds):
         raise ValueError("bounds must be row bounds")
     for name in ("low", "high", "centre", "scale"):

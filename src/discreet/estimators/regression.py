@@ -39,6 +39,7 @@ class _Regressor(RegressorMixin, PrivateLinearModel):
         bounds_y: Any = "private",
         fit_intercept: bool = True,
         max_iter: int | Literal["auto"] = "auto",
+        inference: bool = False,
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -52,6 +53,7 @@ class _Regressor(RegressorMixin, PrivateLinearModel):
             bounds=bounds,
             fit_intercept=fit_intercept,
             max_iter=max_iter,
+            inference=inference,
             random_state=random_state,
             n_jobs=n_jobs,
             verbose=verbose,
@@ -131,8 +133,9 @@ class LinearRegression(_Regressor):
 
     Parameters
     ----------
-    epsilon, delta, neighbors, penalty, solver, bounds, fit_intercept, max_iter, random_state, n_jobs, verbose
-        See :class:`LogisticRegression`.
+    epsilon, delta, neighbors, penalty, solver, bounds, fit_intercept, max_iter : see LogisticRegression
+    inference, random_state, n_jobs, verbose : see LogisticRegression
+        The budget and everything else that all estimators share.
     bounds_y : "private" or (low, high)
         Public range of the target, which is clipped to it.
 
@@ -167,8 +170,9 @@ class HuberRegressor(_Regressor):
 
     Parameters
     ----------
-    epsilon, delta, neighbors, penalty, solver, bounds, bounds_y, fit_intercept, max_iter, random_state, n_jobs, verbose
-        See :class:`LinearRegression`.
+    epsilon, delta, neighbors, penalty, solver, bounds, bounds_y, fit_intercept, max_iter : see LinearRegression
+    inference, random_state, n_jobs, verbose : see LinearRegression
+        The budget and everything else that all regressors share.
     threshold : float, default=0.25
         Residual beyond which the loss is nearly linear, relative to half the public range of the target.
 
@@ -201,6 +205,7 @@ class HuberRegressor(_Regressor):
         threshold: float = 0.25,
         fit_intercept: bool = True,
         max_iter: int | Literal["auto"] = "auto",
+        inference: bool = False,
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -215,6 +220,7 @@ class HuberRegressor(_Regressor):
             bounds_y=bounds_y,
             fit_intercept=fit_intercept,
             max_iter=max_iter,
+            inference=inference,
             random_state=random_state,
             n_jobs=n_jobs,
             verbose=verbose,
@@ -235,8 +241,9 @@ class QuantileRegressor(_Regressor):
 
     Parameters
     ----------
-    epsilon, delta, neighbors, penalty, solver, bounds, bounds_y, fit_intercept, max_iter, random_state, n_jobs, verbose
-        See :class:`LinearRegression`.
+    epsilon, delta, neighbors, penalty, solver, bounds, bounds_y, fit_intercept, max_iter : see LinearRegression
+    inference, random_state, n_jobs, verbose : see LinearRegression
+        The budget and everything else that all regressors share.
     quantile : float, default=0.5
         The quantile, between 0 and 1.
     width : float, default=0.05
@@ -274,6 +281,7 @@ class QuantileRegressor(_Regressor):
         width: float = 0.05,
         fit_intercept: bool = True,
         max_iter: int | Literal["auto"] = "auto",
+        inference: bool = False,
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -288,6 +296,7 @@ class QuantileRegressor(_Regressor):
             bounds_y=bounds_y,
             fit_intercept=fit_intercept,
             max_iter=max_iter,
+            inference=inference,
             random_state=random_state,
             n_jobs=n_jobs,
             verbose=verbose,
@@ -310,8 +319,9 @@ class PoissonRegressor(_Regressor):
 
     Parameters
     ----------
-    epsilon, delta, neighbors, penalty, solver, bounds, fit_intercept, max_iter, random_state, n_jobs, verbose
-        See :class:`LogisticRegression`.
+    epsilon, delta, neighbors, penalty, solver, bounds, fit_intercept, max_iter : see LogisticRegression
+    inference, random_state, n_jobs, verbose : see LogisticRegression
+        The budget and everything else that all estimators share.
     bounds_y : "private" or (low, high)
         Public range of the counts, which are clipped to it; low is at least 0.
 

@@ -21,6 +21,11 @@ class Ask:
     It counts.  A query that is asked more often than the plan says, or with a statistic of rows sampled at another
     rate than was priced, is refused; so a solver can't spend more than its plan.
 
+    Attributes
+    ----------
+    released : dict
+        The last answer of every query, and what a solver made of answers that others may want (post-processing).
+
     Examples
     --------
     >>> from discreet.privacy import Budget
@@ -33,6 +38,7 @@ class Ask:
 
     def __init__(self, plan: Plan, source: Source | None) -> None:
         self._plan = plan
+        self.released: dict[str, Any] = {}
         self._left = {name: query.times * query.parts for name, query in plan.queries.items()}
         self._parts: dict[str, dict[object, int]] = {}  # of each query of parts, what is left for every part
         self._draws: set[object] = set()  # the samples that were answered about
@@ -76,7 +82,9 @@ class Ask:
                 )
             left[part] -= 1
         self._left[name] -= 1
-        return query.answer(self._armed[name], sealed, **options)
+        answer = query.answer(self._armed[name], sealed, **options)
+        self.released[name] = answer
+        return answer
 
     def sample(self, name: str, curator: Curator) -> Curator:
         """A fresh Poisson sample of the rows, at the rate that query `name` was priced for."""

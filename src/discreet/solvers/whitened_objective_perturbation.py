@@ -177,7 +177,8 @@ class WhitenedObjectivePerturbation(Solver):
         """Buy the second moments, map the rows, tilt, minimise, release, map back."""
         sealed = curator.second_moments()
         deviation = schedule["noise_multiplier"] * float(sealed.sensitivity("l2") * sealed.unit)
-        towards = self._whitening(np.asarray(ask.moments(sealed)), deviation, problem.rows, schedule["exponent"])
+        noisy = np.asarray(ask.moments(sealed))
+        towards = ask.released["towards"] = self._whitening(noisy, deviation, problem.rows, schedule["exponent"])
         tilt = ask.tilt(problem.shape)
         minimum = curator.transformed(towards, schedule["bounds"], weight_norm=CAP).minimise(
             problem.loss, schedule["ridge"], tilt, schedule["tau"], slack=schedule["slack"], n_rows=problem.rows_at_most
