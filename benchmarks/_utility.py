@@ -1,0 +1,158 @@
+"""What the parts of ``benchmarks.utility`` share: lines of results, floors, tables, splits and a command line.
+
+A part is a module ``benchmarks/utility_NAME.py`` with ``lines(quick, splits, data)``, which yields :class:`Line`, with
+``FLOORS``, a list of :class:`Floor`, and ``command(__doc__, lines, FLOORS)`` as its main.  Reported splits have seeds
+0, 1, 2, ...; defaults were chosen on splits with seeds of 1000 and above, and on synthetic tables.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.model_selection import train_test_split
+
+__all__ = ["Floor", "Line", "command", "cuts", "folder", "line", "report", "rows_of"]
+
+Array = NDArray[np.float64]
+Lines = Callable[[bool, int, Sequence[str] | None], Iterator["Line"]]
+DEFAULT = "default"  # the model of one line, with nothing but epsilon, delta and bounds
+
+
+@dataclass(frozen=True)
+class Line:
+    """Means and standard deviations over splits of one way to fit one table.
+
+    `model` is ``"default"`` for the one-line default; `epsilon` is infinite without privacy.
+    """
+
+    data: str
+    rows: int
+    columns: int
+    epsilon: float
+    delta: float
+    bounds: str
+    model: str
+    mean: Mapping[str, float]
+    sd: Mapping[str, float]
+    splits: int
+    seconds: float
+
+    def __str__(self) -> str:
+        eps = f"{self.epsilon:<6g}" if self.epsilon < math.inf else "none  "
+        scores = "  ".join(f"{k} {v:.4f} ({self.sd[k]:.4f})" for k, v in self.mean.items())
+        start = f"{self.data:18s}{self.rows:8d}{self.columns:8d}  {eps} {self.bounds:8s}{self.model:12s}"
+        return f"{start}{scores}  {self.seconds:6.1f} s"
+
+
+@dataclass(frozen=True)
+class Floor:
+    """What the mean of `metric` of the default model must reach; `share_of` names a non-private model to divide by."""
+
+    key: str
+    data: str
+    epsilon: float
+    bounds: str
+    metric: str
+    least: float
+    share_of: str | None = None
+    model: str = DEFAULT
+
+    def figure(self, found: Sequence[Line]) -> float | None:
+        """The mean that is compared, None where it was not measured."""
+        mine = [v for v in found if (v.data, v.epsilon, v.bounds, v.model) == (
+            self.data, self.epsilon, self.bounds, self.model)]  # fmt: skip
+        whole = [v for v in found if (v.data, v.model) == (self.data, self.share_of)]
+        if not mine or (self.share_of is not None and not whole):
+            return None
+        return mine[0].mean[self.metric] / (whole[0].mean[self.metric] if self.share_of is not None else 1.0)
+
+
+def folder() -> Path:
+    """Where the tables are: ``$DISCREET_DATA``, else ``../shared/data`` beside the repository."""
+    beside = Path(__file__).resolve().parents[2] / "shared" / "data"
+    return Path(os.environ.get("DISCREET_DATA", str(beside)))
+
+
+def rows_of(name: str) -> tuple[Any, Array, dict[str, Any]] | None:
+    """Rows (dense or CSR), target and everything else in a file; None, with a printed word, where it is missing."""
+    path = folder() / f"{name}.npz"
+    if not path.is_file():
+        print(f"{name}: no file in {folder()}, left out")
+        return None
+    with np.load(path, allow_pickle=False) as file:
+        rest = {key: file[key] for key in file.files}
+    X: Any = sp.csr_matrix(sp.load_npz(path)) if "indptr" in rest else rest["X"]
+    return X, np.asarray(rest["y"], dtype=np.float64), rest
+
+
+def cuts(n: int, splits: int, first: int = 0) -> list[tuple[Any, Any]]:
+    """Training and test rows of 80/20 splits with seeds `first`, `first` + 1, ..."""
+    return [train_test_split(np.arange(n), test_size=0.2, random_state=first + k) for k in range(splits)]
+
+
+def line(
+    data: str,
+    shape: tuple[int, int],
+    budget: tuple[float, float],
+    bounds: str,
+    model: str,
+    scores: Sequence[Mapping[str, float]],
+    start: float,
+) -> Line:
+    """One line from the scores of each split; `shape` is that of the training rows, `start` when the first began."""
+    columns = {key: np.asarray([s[key] for s in scores]) for key in scores[0]}
+    sd = {k: round(float(v.std(ddof=1)), 5) if v.size > 1 else 0.0 for k, v in columns.items()}
+    mean = {k: round(float(v.mean()), 5) for k, v in columns.items()}
+    seconds = round((time.perf_counter() - start) / len(scores), 3)
+    return Line(data, *shape, *budget, bounds, model, mean, sd, len(scores), seconds)
+
+
+def report(found: Sequence[Line], floors: Sequence[Floor]) -> dict[str, Any]:
+    """One flat key for each floor that was measured, those that were missed, and all lines."""
+    figures = {f.key: f.figure(found) for f in floors}
+    measured = {key: round(v, 5) for key, v in figures.items() if v is not None}
+    missed = [f.key for f in floors if f.key in measured and not measured[f.key] >= f.least]
+    for f in floors:
+        if f.key in measured:
+            print(f"{f.key:40s}{measured[f.key]:8.4f}  floor {f.least:g}{'  MISSED' if f.key in missed else ''}")
+    rows = [{k: (None if v in (math.inf, -math.inf) else v) for k, v in asdict(one).items()} for one in found]
+    return {**measured, "floors_missed": missed, "floors_unmeasured": len(figures) - len(measured), "lines": rows}
+
+
+def collect(lines: Iterator[Line]) -> list[Line]:
+    """All lines, printed as they come."""
+    found = []
+    for one in lines:
+        print(one, flush=True)
+        found.append(one)
+    return found
+
+
+def arguments(text: str | None) -> argparse.Namespace:
+    """``--quick``, ``--splits``, ``--data``, ``--plot``."""
+    parser = argparse.ArgumentParser(description=text, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="few tables and 2 splits")
+    parser.add_argument("--splits", type=int, default=0, help="default 10, or 2 with --quick")
+    parser.add_argument("--data", nargs="+", default=None, help="only these tables")
+    parser.add_argument("--plot", action="store_true", help="draw into docs/plots (needs matplotlib)")
+    found = parser.parse_args()
+    found.splits = found.splits or (2 if found.quick else 10)
+    return found
+
+
+def command(text: str | None, lines: Lines, floors: Sequence[Floor]) -> None:
+    """The main of a part: print its lines, its floors and one JSON object."""
+    options = arguments(text)
+    found = collect(lines(options.quick, options.splits, options.data))
+    print(json.dumps(report(found, floors)))
