@@ -6,6 +6,7 @@ import itertools
 import math
 import time
 
+import mpmath
 import numpy as np
 import pytest
 from scipy.stats import binom
@@ -151,10 +152,8 @@ def test_blocks_only_round_up(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(("c", "corner"), [(50, 3.2), (10**4, 120.5), (10**5, 900.0), (10**7, 6000.7)])
+@mpmath.workdps(40)
 def test_ramp_against_many_digits(c: int, corner: float) -> None:
-    import mpmath
-
-    mpmath.mp.dps = 40
     t = math.floor(c / 2 + corner) + 1
     log_first = mpmath.loggamma(c + 1) - mpmath.loggamma(t + 1) - mpmath.loggamma(c - t + 1) - c * mpmath.log(2)
     term, truth, a = mpmath.exp(log_first), mpmath.mpf(0), t

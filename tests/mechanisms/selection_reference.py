@@ -15,9 +15,8 @@ from scipy import stats
 from discreet.privacy import Bounded, Contribution, Neighbours
 from discreet.randomness import SeededSource, Source
 
-mpmath.mp.dps = 60
 Real = mpmath.mpf
-SLACK = Real(10) ** -40  # of 60 digits
+SLACK = Real(10) ** -40  # of the 60 digits at which tests/conftest.py starts every test
 FALSE_ALARM = 1e-6  # of each chi-square test; seeds are fixed, so a pass stays a pass
 
 
