@@ -3,8 +3,8 @@
 Run ``python -m benchmarks.utility_dense [--quick] [--splits S] [--data NAMES]``.  For each table, epsilon and split:
 the default with public bounds of each column, and with ``bounds="private"`` (raw columns, nothing said about them).
 Beside them scikit-learn without privacy (features scaled to [0, 1]) and the constant predictor.  `slope` and `excess`
-say how well probabilities are calibrated: the slope of a logistic regression of test labels on private margins (1 is right,
-more means that they are too near one half), and the mean of predicted probabilities less that of labels.
+say how well probabilities are calibrated: the slope of a logistic regression of test labels on private margins (1 is
+right, more means that they are too near one half), and the mean of predicted probabilities less that of labels.
 
 Columns of one value are left out; labels are 1 above their smallest value.
 """

@@ -26,7 +26,7 @@ TEXTS = [
     if p.is_file()
     and p.suffix in {".py", ".md", ".toml", ".yml", ".json", ".csv", ".typed", ""}
     and p.name not in SPEAKS_OF_THEM
-] + [p for p in sorted(ROOT.iterdir()) if p.is_file() and p.name not in {"LICENSE", ".coverage"} and p.suffix != ".db"]
+] + [p for p in sorted(ROOT.iterdir()) if p.is_file() and p.name not in {"LICENSE", ".coverage", ".git"} and p.suffix != ".db"]
 
 PER_FILE = [
     house.imports_point_down,
