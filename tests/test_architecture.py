@@ -18,6 +18,7 @@ PACKAGE = ROOT / "src" / "discreet"
 SOURCES = [Source(str(p.relative_to(PACKAGE)), p.read_text()) for p in sorted(PACKAGE.rglob("*.py"))]
 PROOFS = {p.name for p in (ROOT / "proofs").glob("*.md")}
 PYTHON = [p for d in ("src", "tests", "benchmarks", "examples", "docs") for p in sorted((ROOT / d).rglob("*.py"))]
+NOT_OURS = {"LICENSE", ".coverage", ".git"}  # in a worktree, .git is a file
 SPEAKS_OF_THEM = {"house.py", "test_architecture.py"}  # they name what they forbid
 TEXTS = [
     p
@@ -26,7 +27,7 @@ TEXTS = [
     if p.is_file()
     and p.suffix in {".py", ".md", ".toml", ".yml", ".json", ".csv", ".typed", ""}
     and p.name not in SPEAKS_OF_THEM
-] + [p for p in sorted(ROOT.iterdir()) if p.is_file() and p.name not in {"LICENSE", ".coverage", ".git"} and p.suffix != ".db"]
+] + [p for p in sorted(ROOT.iterdir()) if p.is_file() and p.name not in NOT_OURS and p.suffix != ".db"]
 
 PER_FILE = [
     house.imports_point_down,
