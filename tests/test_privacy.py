@@ -156,6 +156,22 @@ def test_sensitivity_bounds_every_pair_of_rows(rows, neighbors, known, monotone)
         assert change[norm] <= (limit * limit if norm == "l2" else limit), norm
 
 
+@given(small_vectors)
+def test_replaced_outer_products_are_root_two_apart(rows):
+    """Acute contributions: never further than root two times the bound in l2, reached by orthogonal rows; l1 doubles."""
+    a, b = (np.outer(r, r).ravel() for r in rows)
+    bound = max(isqrt_up(norms_of(v)["l2"]) for v in (a, b))
+    stat = bounded(np.zeros(len(a), int), Contribution(l2=bound, acute=True), Neighbours.REPLACE_ONE)
+    assert norms_of(a - b)["l2"] <= stat.sensitivity("l2") ** 2
+    plain = bounded(np.zeros(len(a), int), Contribution(l2=bound), Neighbours.REPLACE_ONE)
+    assert stat.sensitivity("l2") == isqrt_up(2 * bound * bound) and plain.sensitivity("l2") == 2 * bound
+    assert stat.sensitivity("l1") == plain.sensitivity("l1")
+    assert not stat.absolute().contribution.acute
+    assert stat.linear(np.eye(len(a), dtype=int)).sensitivity("l2") == 2 * bound  # a map may turn them apart
+    far = np.outer([bound, 0], [bound, 0]) - np.outer([0, bound], [0, bound])
+    assert norms_of(far.ravel())["l2"] == 2 * bound**4
+
+
 matrices = st.tuples(st.integers(1, 4), st.integers(1, 4)).flatmap(
     lambda s: st.tuples(
         st.lists(st.lists(st.integers(-9, 9), min_size=s[1], max_size=s[1]), min_size=s[0], max_size=s[0]),

@@ -88,5 +88,5 @@ class Scores(CuratorCore):
         matrix = np.zeros((blocks * p, blocks * p), dtype=np.int64)
         for i in range(blocks):
             matrix[i * p : (i + 1) * p, i * p : (i + 1) * p] = total[i]
-        bound = Contribution(l1=blocks * g.l1**2, l2=g.l2**2, linf=g.linf**2)
+        bound = Contribution(l1=blocks * g.l1**2, l2=g.l2**2, linf=g.linf**2, acute=True)
         return self._sealed(matrix[np.triu_indices(blocks * p)], bound, g.unit**2, symmetric=blocks * p)

@@ -76,8 +76,8 @@ class Statistics(CuratorCore):
         Notes
         -----
         *Privacy.* Guarantee: sealed.  Neighbours: the curator's.  Public: `loss`, `weights`.  Bounded by: the squared
-        row norm, in Frobenius norm; a row is scaled by the root of its weight and truncated, which never lengthens
-        it.  Proof: ``proofs/sensitivity.md``.
+        row norm, in Frobenius norm (root two times that for a replaced row); a row is scaled by the root of its weight
+        and truncated, which never lengthens it.  Proof: ``proofs/sensitivity.md``.
 
         Examples
         --------
@@ -108,7 +108,7 @@ class Statistics(CuratorCore):
 
         p, g = self.n_weights, self.grid
         total = self._sum((p, p), g.linf**2, work)
-        bound = Contribution(l1=g.l1**2, l2=g.l2**2, linf=g.linf**2)
+        bound = Contribution(l1=g.l1**2, l2=g.l2**2, linf=g.linf**2, acute=True)  # <zz', vv'> = (z.v)^2
         return self._sealed(total[np.triu_indices(p)], bound, g.unit**2 * Fraction(most), symmetric=p)
 
     def cursor(self, loss: SupportsMargins, weights: ArrayLike) -> Cursor:

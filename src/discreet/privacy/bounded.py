@@ -152,7 +152,7 @@ class Bounded(Sealed):
 
     def absolute(self) -> Bounded:
         """Absolute values: ``||a| - |b|| <= |a - b|`` coordinate by coordinate, so the bounds stay."""
-        return _rebuilt(self, np.abs, replace(self.contribution, monotone=False), self.unit, 0)
+        return _rebuilt(self, np.abs, replace(self.contribution, monotone=False, acute=False), self.unit, 0)
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from discreet.privacy.neighbours import Neighbours
@@ -19,7 +19,8 @@ class Contribution:
 
     `l1`, `l2`, `linf` bound the norms of the row's contribution.  `monotone` says that every contribution is
     non-negative in every coordinate (counts, clipped losses), which makes selections and replacements cheaper.
-    What is missing is filled in from what is there.
+    `acute` says that no two contributions point away from each other: their inner product is never negative (outer
+    products ``z z'``, and whatever is monotone).  What is missing is filled in from what is there.
 
     Examples
     --------
@@ -31,6 +32,7 @@ class Contribution:
     l2: int | None = None
     linf: int | None = None
     monotone: bool = False
+    acute: bool = field(default=False, repr=False)
 
     def __post_init__(self) -> None:
         known = [b for b in (self.l1, self.l2, self.linf) if b is not None]
@@ -53,13 +55,14 @@ class Contribution:
         linf = min(big)
         l2 = min(b for b in (self.l2, self.l1, isqrt_up(size * linf * linf)) if b is not None)
         l1 = min(b for b in (self.l1, size * linf, isqrt_up(size * l2 * l2)) if b is not None)
-        return Contribution(l1=l1, l2=min(l2, l1), linf=linf, monotone=self.monotone)
+        return Contribution(l1=l1, l2=min(l2, l1), linf=linf, monotone=self.monotone, acute=self.acute)
 
     def sensitivity(self, norm: Norm, neighbors: Neighbours) -> int:
         """How far two neighbours' statistics can be apart: the one place where this is worked out.
 
         One row is there or not: the contribution itself.  One row replaced: two contributions, in general twice
-        the bound; when contributions are non-negative, ``|a - b|_inf <= max(a, b)`` and ``|a - b|_2^2 <= a^2 + b^2``.
+        the bound; ``|a - b|_2^2 <= a^2 + b^2`` when they are acute, and when they are non-negative also
+        ``|a - b|_inf <= max(a, b)``.
         The *range* (largest minus smallest change over coordinates) is what a selection pays for.
 
         >>> c = Contribution(l1=4, l2=3, linf=2)
@@ -68,13 +71,15 @@ class Contribution:
         >>> counts = Contribution(l1=1, l2=1, linf=1, monotone=True)
         >>> [counts.sensitivity("range", n) for n in Neighbours]
         [1, 2, 1]
+        >>> [Contribution(l1=9, l2=5, linf=3, acute=True).sensitivity("l2", n) for n in Neighbours]
+        [5, 8, 5]
         """
         l1, l2, linf = (self.known(n) for n in ("l1", "l2", "linf"))
         twice = neighbors.moves == 2
         if norm == "l1":
             return l1 * neighbors.moves
         if norm == "l2":
-            return (isqrt_up(2 * l2 * l2) if self.monotone else 2 * l2) if twice else l2
+            return (isqrt_up(2 * l2 * l2) if self.monotone or self.acute else 2 * l2) if twice else l2
         if norm == "linf":
             return linf if self.monotone or not twice else 2 * linf
         if norm == "range":

@@ -62,7 +62,8 @@ class Ask:
         if isinstance(sealed, Bounded) and rate != query.rate:
             raise PrivacyError(f"query {name!r} was priced for rows sampled at rate {query.rate}, not {rate}")
         replaced = isinstance(sealed, Bounded) and sealed.neighbors.moves > 1
-        if query.rate < 1 and replaced and sealed.contribution.monotone:  # type: ignore[attr-defined]
+        bound = sealed.contribution if replaced else None  # type: ignore[attr-defined]
+        if query.rate < 1 and bound is not None and (bound.monotone or bound.acute):
             raise PrivacyError(
                 f"query {name!r} on a sample was priced for contributions of either sign; under replace_one counts "
                 "and clipped losses cost more there, see proofs/subsampling.md"

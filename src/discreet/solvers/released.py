@@ -27,7 +27,7 @@ def goe_level(problem: Problem, multiplier: float, curvature: float = 1.0) -> fl
     14.142
     """
     one = problem.bounds.weight * curvature * problem.radius**2
-    return multiplier * problem.budget.neighbors.moves * one / math.sqrt(2)
+    return multiplier * math.sqrt(problem.budget.neighbors.moves) * one / math.sqrt(2)  # acute: root two if replaced
 
 
 def raised(matrix: Floats, least: float, *, add: bool = True) -> tuple[Floats, Floats]:
