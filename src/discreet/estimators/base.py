@@ -18,7 +18,7 @@ from discreet.accounting import to_standard
 from discreet.accounting.events import compose
 from discreet.curator import RowBounds
 from discreet.curator.survey import Survey, make_survey
-from discreet.estimators import persistence
+from discreet.estimators import auto, persistence
 from discreet.estimators.bounds import BoundsBuyer, clipped
 from discreet.estimators.checks import check_common, chosen, given_box, row_weights
 from discreet.estimators.statement import Look, Statement
@@ -171,7 +171,7 @@ class PrivateLinearModel(Inferential, BaseEstimator, ABC):
             targets.loss, bounds, X.shape[1], n_rows, left, penalty=self.penalty,
             spent=compose(buyer.event, *(m.event for m in matrices)), slope=targets.slope, count_error=error,
         )  # fmt: skip
-        solver = self._solver(problem)
+        solver = self._solver(problem, survey.sparse)
         plan = solver.plan(problem)
         curator, ask = survey.curator(bounds), Ask(plan, source)
         found = solver.run(problem, plan.schedule, curator, ask)
@@ -246,10 +246,11 @@ class PrivateLinearModel(Inferential, BaseEstimator, ABC):
             bounds = replace(bounds, intercept=INTERCEPT_SHARE * float(grid.l2 * grid.unit))
         return bounds
 
-    def _solver(self, problem: Problem) -> Solver:
+    def _solver(self, problem: Problem, sparse: bool) -> Solver:
         solver = self.solver
         if isinstance(solver, str) and solver == "auto":
-            return self._limited(chosen(problem, self.preferred, lambda s: self._limited(s)))
+            decided = auto.decide(problem, sparse)
+            return self._limited(chosen(problem, decided, self.preferred, lambda s: self._limited(s)))
         return self._limited(solvers.by_name(solver)() if isinstance(solver, str) else solver)
 
     def _limited(self, solver: Solver) -> Solver:

@@ -165,22 +165,22 @@ def given_box(unknown: RowBounds, limits: Sequence[Any], p: int, sparse: bool, *
     return boxed(unknown, low, high, sparse=sparse, scaled=scaled)
 
 
-def chosen(problem: Problem, preferred: Sequence[str], limited: Callable[[Solver], Solver]) -> Solver:
-    """The first solver, in the order of preference for this penalty, that takes the problem.
+def chosen(
+    problem: Problem, decided: Solver | None, preferred: Sequence[str], limited: Callable[[Solver], Solver]
+) -> Solver:
+    """What was decided, or else the first solver in the order of preference for this penalty that takes the problem.
 
     >>> from discreet.losses import LogisticLoss
     >>> from discreet.privacy import Budget
     >>> problem = Problem(LogisticLoss(), RowBounds(l2=1.0), 10, 1000, Budget(1, 1e-6))
-    >>> chosen(problem, ["objective_perturbation"], lambda s: s).name
+    >>> chosen(problem, None, ["objective_perturbation"], lambda s: s).name
     'objective_perturbation'
     """
     penalty = problem.penalty
     first = preferred if penalty is None else ("frank_wolfe",) if penalty.name in POLYTOPES else ()
+    names = [name for name in dict.fromkeys([*first, *OTHERS]) if name in solvers.names()]
     reasons = []
-    for name in dict.fromkeys([*first, *OTHERS]):
-        if name not in solvers.names():
-            continue
-        solver = solvers.by_name(name)()
+    for solver in [*([] if decided is None else [decided]), *(solvers.by_name(name)() for name in names)]:
         try:
             limited(solver).check(problem)
         except Refusal as reason:
