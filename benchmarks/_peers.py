@@ -1,8 +1,8 @@
 """Other ways to fit a private linear model, written from their papers, each with the grid that it is tuned on.
 
 Every peer gets what our default gets: epsilon, delta, and public bounds of each column, by which columns are put on
-[0, 1]; targets of regressions are put on [-1, 1].  Noise is that of adding or removing a row unless the peer's own library
-says otherwise.  Arithmetic and noise are floating point; none of the care of ``discreet`` is taken here.
+[0, 1]; targets of regressions are put on [-1, 1].  Noise is that of adding or removing a row unless the peer's own
+library says otherwise.  Arithmetic and noise are floating point; none of the care of ``discreet`` is taken here.
 
 A peer's `fit` takes training columns on [0, 1] (without constant column), targets (-1 and 1, or real), test columns, a
 budget, a generator and one setting; it returns scores of the test rows: margins, or predicted targets.

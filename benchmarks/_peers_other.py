@@ -1,6 +1,7 @@
 """Run by ``benchmarks.peers`` in an environment of its own: fits diffprivlib's models, of which we import nothing.
 
-``python _peers_other.py IN.npz OUT.npz``: IN holds X, y, T, epsilon, seed, kind and one setting; OUT scores of the rows T.
+``python _peers_other.py IN.npz OUT.npz``: IN holds X, y, T, epsilon, seed, kind
+and settings; OUT holds the scores of the rows T.
 """
 
 from __future__ import annotations

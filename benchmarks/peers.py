@@ -1,13 +1,14 @@
 """One-line defaults against other methods, each at the best of a grid that was chosen by looking at test scores.
 
-Run ``python -m benchmarks.peers [--quick] [--splits S] [--data NAMES]``.  Every peer's setting is picked by its mean score on
-the test rows of the even splits, and judged on the odd ones; our default is fitted once, with nothing but epsilon, delta and
-bounds, the same public bounds of each column that the peers get.  Scores are accuracy (classes) and R2 (regression), delta is
-1/n^2.  `p` is that of a one-sided paired t-test that the peer is better than the default, Holm-corrected over everything
-in the run; `regret` is how far the best of all, judged so, is above the default.
+Run ``python -m benchmarks.peers [--quick] [--splits S] [--data NAMES]``.  Every peer's setting is picked by its mean
+score on the test rows of the even splits, and judged on the odd ones; our default is fitted once, with nothing but
+epsilon, delta and bounds, the same public bounds of each column that the peers get.  Scores are accuracy (classes) and
+R2 (regression), delta is 1/n^2.  `p` is that of a one-sided paired t-test that the peer is better than the default,
+Holm-corrected over everything in the run; `regret` is how far the best of all, judged so, is above the default.
 
-diffprivlib runs in an environment of its own, ``.venv-peers``, which is made when it is missing (``--without-diffprivlib`` leaves it
-out).  Its logistic regression knows delta = 0 only.  A full run writes ``benchmarks/results/peers.json``.
+diffprivlib runs in an environment of its own, ``.venv-peers``, which is made when it is missing
+(``--without-diffprivlib`` leaves it out).  Its logistic regression knows delta = 0 only.  A full run writes
+``benchmarks/results/peers.json``.
 """
 
 from __future__ import annotations
@@ -177,8 +178,8 @@ def main() -> None:
                 lines = [{"data": name, "epsilon": epsilon, **row} for row in judged(scores, peers)]
                 rows += lines
                 print(f"{name}, epsilon {epsilon:g} ({time.perf_counter() - start:.0f} s)")
-                for line in sorted(lines, key=lambda r: -r["mean"]):
-                    print(f"  {line['method']:28s}{line['mean']:8.4f} ({line['sd']:.4f})  {line['setting']}", flush=True)
+                for one in sorted(lines, key=lambda r: -r["mean"]):
+                    print(f"  {one['method']:28s}{one['mean']:8.4f} ({one['sd']:.4f})  {one['setting']}", flush=True)
     report(rows, keep=not options.quick and wanted is None)
 
 

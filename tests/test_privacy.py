@@ -158,7 +158,7 @@ def test_sensitivity_bounds_every_pair_of_rows(rows, neighbors, known, monotone)
 
 @given(small_vectors)
 def test_replaced_outer_products_are_root_two_apart(rows):
-    """Acute contributions: never further than root two times the bound in l2, reached by orthogonal rows; l1 doubles."""
+    """Acute contributions: at most root two times the bound apart in l2, reached by orthogonal rows; l1 doubles."""
     a, b = (np.outer(r, r).ravel() for r in rows)
     bound = max(isqrt_up(norms_of(v)["l2"]) for v in (a, b))
     stat = bounded(np.zeros(len(a), int), Contribution(l2=bound, acute=True), Neighbours.REPLACE_ONE)
