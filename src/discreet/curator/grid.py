@@ -154,6 +154,22 @@ class RowBounds:
             intercept = intercept - np.sum(coef * self.centre, axis=-1)
         return coef, np.asarray(intercept)
 
+    def from_original(self, coef: NDArray[np.float64], intercept: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The weights for ``z`` that :meth:`to_original` takes to these; without a constant no intercept is kept.
+
+        >>> import numpy as np
+        >>> RowBounds(low=0, high=10, scale=5, intercept=0.5).from_original(np.array([0.2]), np.array(1.0))
+        array([1., 4.])
+        """
+        coef = np.asarray(coef, dtype=np.float64)
+        features = coef * self.scale
+        if not self.intercept:
+            return np.asarray(features)
+        moved = np.asarray(intercept, dtype=np.float64)
+        if self.centre is not None:
+            moved = moved + np.sum(coef * self.centre, axis=-1)
+        return np.concatenate([features, moved[..., None] / self.intercept], axis=-1)
+
 
 def _floor(value: float, unit: Fraction) -> int:
     return int(Fraction(value) / unit)

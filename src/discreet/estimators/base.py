@@ -23,6 +23,7 @@ from discreet.estimators.bounds import BoundsBuyer, clipped
 from discreet.estimators.checks import check_common, chosen, given_box, row_weights
 from discreet.estimators.statement import Look, Statement
 from discreet.estimators.summary import Inferential
+from discreet.estimators.warm import Earlier, check_resumes, declared_problem
 from discreet.inference import Law, infer, law_of, purchase
 from discreet.inference import check as check_inference
 from discreet.losses import Loss
@@ -107,6 +108,7 @@ class PrivateLinearModel(Inferential, BaseEstimator, ABC):
         fit_intercept: bool = True,
         max_iter: int | Literal["auto"] = "auto",
         inference: bool = False,
+        warm_start: bool = False,
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -120,6 +122,7 @@ class PrivateLinearModel(Inferential, BaseEstimator, ABC):
         self.fit_intercept = fit_intercept
         self.max_iter = max_iter
         self.inference = inference
+        self.warm_start = warm_start
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -128,6 +131,10 @@ class PrivateLinearModel(Inferential, BaseEstimator, ABC):
     @abstractmethod
     def _targets(self, y: Any) -> Targets:
         """Targets, loss, and what was declared public about them."""
+
+    @abstractmethod
+    def _declared(self) -> Targets:
+        """As many rows as none, with the loss as far as the parameters alone say what it is."""
 
     # the contract ----------------------------------------------------------------------------------------------------
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
@@ -140,7 +147,8 @@ class PrivateLinearModel(Inferential, BaseEstimator, ABC):
         y : array of shape (n_samples,)
             Targets.
         sample_weight : array of shape (n_samples,), optional
-            Weights between 0 and 1; larger ones count as 1.  A weight must depend on its own row alone.
+            Weights from 0 to 1, or to the public cap in ``bounds=RowBounds(weight=cap)``; larger ones count as that.
+            A weight must depend on its own row alone.
 
         Returns
         -------
@@ -148,11 +156,14 @@ class PrivateLinearModel(Inferential, BaseEstimator, ABC):
             The fitted model.
         """
         neighbors = self._check_parameters()
+        self._refuse_early(X, neighbors, self._declared())
+        earlier = Earlier.of(self)
         source = source_for(self.random_state)
         X, y = validate_data(self, X, y, accept_sparse=["csr", "csc"], dtype=np.float64, y_numeric=False)
-        weights = row_weights(sample_weight, X)
+        weights = row_weights(sample_weight, X, self._weight_cap())
         budget = self._budget(X.shape[0], neighbors)
         targets = self._targets(y)
+        self._refuse_early(X, neighbors, targets)
         if self.inference:
             check_inference(None, self.penalty, self.delta, targets.loss)
         weights = self._reweighted(weights, y)
@@ -172,11 +183,13 @@ class PrivateLinearModel(Inferential, BaseEstimator, ABC):
             spent=compose(buyer.event, *(m.event for m in matrices)), slope=targets.slope, count_error=error,
         )  # fmt: skip
         solver = self._solver(problem, survey.sparse)
+        if earlier:
+            problem = earlier.start(self, problem, targets.unit, targets.centre)
         plan = solver.plan(problem)
         curator, ask = survey.curator(bounds), Ask(plan, source)
         found = solver.run(problem, plan.schedule, curator, ask)
         event = compose(*counted, plan.event)
-        self._keep(found, bounds, targets, plan, event)
+        self._keep(found, bounds, targets, plan)
         for matrix in matrices:
             law = law_of(solver, problem, plan, curator, found, ask.released)
             self._infer(problem, law, replace(matrix, source=source.child("inference")), targets)
@@ -184,8 +197,24 @@ class PrivateLinearModel(Inferential, BaseEstimator, ABC):
         looks += [Look("coefficients' covariance", "paid", "slopes and curvature, a tenth of the budget")] * len(
             matrices
         )
-        self.privacy_ = Statement(budget, event, solver.name, looks, seeded=not source.private)
+        made = Statement(budget, event, solver.name, looks, seeded=not source.private)
+        self.privacy_ = earlier.added(made) if earlier else made
+        self.dp_event_ = FittedEvent(self.privacy_.event)
         return self
+
+    def _refuse_early(self, X: Any, neighbors: Neighbours, targets: Targets) -> None:
+        """Refuse a solver, a loss and a penalty that don't go together: shapes are public, no row is read."""
+        shape = getattr(X, "shape", ())
+        if len(shape) != 2 or (self.solver == "auto" and self.penalty is None and not self.warm_start):
+            return
+        problem = declared_problem(self, shape, neighbors, targets.loss, targets.slope)
+        solver = self._solver(problem, hasattr(X, "tocsr"))
+        solver.check(problem)
+        if self.warm_start:
+            check_resumes(solver)
+
+    def _weight_cap(self) -> float:
+        return self.bounds.weight if isinstance(self.bounds, RowBounds) else 1.0
 
     def _count(self, survey: Survey, budget: Budget, source: Source) -> tuple[Budget, int, int, list[Any]]:
         """The number of rows: public, or bought for a share that is split off the budget for good.
@@ -275,11 +304,10 @@ class PrivateLinearModel(Inferential, BaseEstimator, ABC):
     def _threads(self) -> int:
         return 1 if self.n_jobs is None else max(int(self.n_jobs), 1)
 
-    def _keep(self, weights: Floats, bounds: RowBounds, targets: Targets, plan: Plan, event: Any) -> None:
+    def _keep(self, weights: Floats, bounds: RowBounds, targets: Targets, plan: Plan) -> None:
         coef, intercept = bounds.to_original(np.atleast_2d(weights))
         self.coef_, self.intercept_ = self._shaped(coef * targets.unit, intercept * targets.unit + targets.centre)
         self.n_iter_ = plan.n_steps
-        self.dp_event_ = FittedEvent(event)
         self.bounds_ = bounds
 
     def _shaped(self, coef: Floats, intercept: Floats) -> tuple[Floats, Any]:

@@ -67,6 +67,8 @@ def check_common(model: Any) -> None:
         raise TypeError(f"solver={model.solver!r} must be 'auto', a solver's name or a solver")
     if not isinstance(model.fit_intercept, (bool, np.bool_)):
         raise TypeError(f"fit_intercept={model.fit_intercept!r} must be True or False")
+    if not isinstance(model.warm_start, (bool, np.bool_)):
+        raise TypeError(f"warm_start={model.warm_start!r} must be True or False")
     if model.max_iter != "auto" and not _whole(model.max_iter, 1):
         raise ValueError(f"max_iter={model.max_iter!r} must be 'auto' or a whole number, at least 1")
     if model.n_jobs is not None and not _whole(model.n_jobs, 1) and model.n_jobs != -1:
@@ -129,11 +131,11 @@ def check_class_weight(weights: Any) -> None:
             raise ValueError(f"class_weight[{label!r}]={weight!r} must be positive and finite")
 
 
-def row_weights(sample_weight: ArrayLike | None, X: Any) -> Floats | None:
-    """Sample weights as numbers between 0 and 1, one per row.
+def row_weights(sample_weight: ArrayLike | None, X: Any, cap: float = 1.0) -> Floats | None:
+    """Sample weights as numbers between 0 and a public cap, one per row.
 
-    >>> row_weights([0.5, 7.0], np.eye(2))
-    array([0.5, 1. ])
+    >>> row_weights([0.5, 7.0], np.eye(2)), row_weights([0.5, 7.0], np.eye(2), 4.0)
+    (array([0.5, 1. ]), array([0.5, 4. ]))
     """
     if sample_weight is None:
         return None
@@ -144,10 +146,10 @@ def row_weights(sample_weight: ArrayLike | None, X: Any) -> Floats | None:
         raise ValueError("sample_weight must be 1D, one number per row")
     check_consistent_length(X, w)
     if not np.isfinite(w).all() or (w < 0).any():
-        raise ValueError("sample_weight must be finite and at least 0; larger than 1 counts as 1")
+        raise ValueError("sample_weight must be finite and at least 0; larger than the public cap counts as that")
     if not (w > 0).any():
         raise ValueError("sample_weight is zero in every row; give a positive weight to the rows that count")
-    return np.minimum(w, 1.0)
+    return np.minimum(w, cap)
 
 
 def given_box(unknown: RowBounds, limits: Sequence[Any], p: int, sparse: bool, *, scaled: bool) -> RowBounds:

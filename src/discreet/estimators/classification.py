@@ -41,6 +41,7 @@ class _Classifier(ClassifierMixin, PrivateLinearModel):
         classes: Sequence[Any] | None = None,
         class_weight: Mapping[Any, float] | None = None,
         inference: bool = False,
+        warm_start: bool = False,
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -55,6 +56,7 @@ class _Classifier(ClassifierMixin, PrivateLinearModel):
             fit_intercept=fit_intercept,
             max_iter=max_iter,
             inference=inference,
+            warm_start=warm_start,
             random_state=random_state,
             n_jobs=n_jobs,
             verbose=verbose,
@@ -65,6 +67,9 @@ class _Classifier(ClassifierMixin, PrivateLinearModel):
     @abstractmethod
     def _loss(self, n_classes: int) -> Loss:
         """The loss for that many classes."""
+
+    def _declared(self) -> Targets:
+        return Targets(np.zeros(0), self._loss(2 if self.classes is None else len(self.classes)), [])
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -152,6 +157,9 @@ class LogisticRegression(_Classifier):
         Public weights of classes; only their ratios count, since no row weighs more than 1.
     inference : bool, default=False
         Whether to set a tenth of the budget aside for standard errors, :meth:`conf_int` and :meth:`summary`.
+    warm_start : bool, default=False
+        Whether :meth:`fit` starts from the weights of the fit before, for solvers that start somewhere; the price of
+        that fit is then part of ``privacy_``.
     random_state : None or int
         None draws noise from the operating system.  An int repeats the noise and voids the promise.
     n_jobs : int, optional
@@ -199,7 +207,7 @@ class LinearSVC(_Classifier):
     Parameters
     ----------
     epsilon, delta, neighbors, penalty, solver, bounds, fit_intercept, max_iter : see LogisticRegression
-    classes, class_weight, inference, random_state, n_jobs, verbose : see LogisticRegression
+    classes, class_weight, inference, warm_start, random_state, n_jobs, verbose : see LogisticRegression
         The budget and everything else that all estimators share.
     width : float, default=0.5
         Width of the smoothed corner of the hinge.
@@ -236,6 +244,7 @@ class LinearSVC(_Classifier):
         class_weight: Mapping[Any, float] | None = None,
         width: float = 0.5,
         inference: bool = False,
+        warm_start: bool = False,
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -252,6 +261,7 @@ class LinearSVC(_Classifier):
             classes=classes,
             class_weight=class_weight,
             inference=inference,
+            warm_start=warm_start,
             random_state=random_state,
             n_jobs=n_jobs,
             verbose=verbose,

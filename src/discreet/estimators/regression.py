@@ -40,6 +40,7 @@ class _Regressor(RegressorMixin, PrivateLinearModel):
         fit_intercept: bool = True,
         max_iter: int | Literal["auto"] = "auto",
         inference: bool = False,
+        warm_start: bool = False,
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -54,6 +55,7 @@ class _Regressor(RegressorMixin, PrivateLinearModel):
             fit_intercept=fit_intercept,
             max_iter=max_iter,
             inference=inference,
+            warm_start=warm_start,
             random_state=random_state,
             n_jobs=n_jobs,
             verbose=verbose,
@@ -73,6 +75,9 @@ class _Regressor(RegressorMixin, PrivateLinearModel):
         tags = super().__sklearn_tags__()
         tags.regressor_tags.poor_score = True  # test sets of a hundred rows are too few to be private and good
         return tags
+
+    def _declared(self) -> Targets:
+        return Targets(np.zeros(0), self._loss(1.0), [], slope=self._slope(1.0))
 
     def _targets(self, y: Any) -> Targets:
         return Targets(np.asarray(y, dtype=np.float64), self._loss(1.0), [])
@@ -134,7 +139,7 @@ class LinearRegression(_Regressor):
     Parameters
     ----------
     epsilon, delta, neighbors, penalty, solver, bounds, fit_intercept, max_iter : see LogisticRegression
-    inference, random_state, n_jobs, verbose : see LogisticRegression
+    inference, warm_start, random_state, n_jobs, verbose : see LogisticRegression
         The budget and everything else that all estimators share.
     bounds_y : "private" or (low, high)
         Public range of the target, which is clipped to it.
@@ -171,7 +176,7 @@ class HuberRegressor(_Regressor):
     Parameters
     ----------
     epsilon, delta, neighbors, penalty, solver, bounds, bounds_y, fit_intercept, max_iter : see LinearRegression
-    inference, random_state, n_jobs, verbose : see LinearRegression
+    inference, warm_start, random_state, n_jobs, verbose : see LinearRegression
         The budget and everything else that all regressors share.
     threshold : float, default=0.25
         Residual beyond which the loss is nearly linear, relative to half the public range of the target.
@@ -206,6 +211,7 @@ class HuberRegressor(_Regressor):
         fit_intercept: bool = True,
         max_iter: int | Literal["auto"] = "auto",
         inference: bool = False,
+        warm_start: bool = False,
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -221,6 +227,7 @@ class HuberRegressor(_Regressor):
             fit_intercept=fit_intercept,
             max_iter=max_iter,
             inference=inference,
+            warm_start=warm_start,
             random_state=random_state,
             n_jobs=n_jobs,
             verbose=verbose,
@@ -242,7 +249,7 @@ class QuantileRegressor(_Regressor):
     Parameters
     ----------
     epsilon, delta, neighbors, penalty, solver, bounds, bounds_y, fit_intercept, max_iter : see LinearRegression
-    inference, random_state, n_jobs, verbose : see LinearRegression
+    inference, warm_start, random_state, n_jobs, verbose : see LinearRegression
         The budget and everything else that all regressors share.
     quantile : float, default=0.5
         The quantile, between 0 and 1.
@@ -282,6 +289,7 @@ class QuantileRegressor(_Regressor):
         fit_intercept: bool = True,
         max_iter: int | Literal["auto"] = "auto",
         inference: bool = False,
+        warm_start: bool = False,
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -297,6 +305,7 @@ class QuantileRegressor(_Regressor):
             fit_intercept=fit_intercept,
             max_iter=max_iter,
             inference=inference,
+            warm_start=warm_start,
             random_state=random_state,
             n_jobs=n_jobs,
             verbose=verbose,
@@ -320,7 +329,7 @@ class PoissonRegressor(_Regressor):
     Parameters
     ----------
     epsilon, delta, neighbors, penalty, solver, bounds, fit_intercept, max_iter : see LogisticRegression
-    inference, random_state, n_jobs, verbose : see LogisticRegression
+    inference, warm_start, random_state, n_jobs, verbose : see LogisticRegression
         The budget and everything else that all estimators share.
     bounds_y : "private" or (low, high)
         Public range of the counts, which are clipped to it; low is at least 0.

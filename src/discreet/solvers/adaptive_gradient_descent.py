@@ -72,6 +72,7 @@ class AdaptiveGradientDescent(Solver):
     reference: ClassVar[str] = "Lee, Kifer 2018 (DP-AGD)"
     proof: ClassVar[str] = "proofs/adaptive_gradient_descent.md"
     many_outputs: ClassVar[bool] = True
+    resumes: ClassVar[bool] = True
 
     steps: int | Literal["auto"] = "auto"
     growth: float = 0.25

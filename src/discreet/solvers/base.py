@@ -69,6 +69,8 @@ class Problem:
         What was already bought out of `budget` (bounds, counts); the solver is priced together with it.
     slope : float, optional
         Clip for the derivative of the loss; default: the loss's own Lipschitz constant.
+    initial : array, optional
+        Where solvers that go step by step start: weights that are public, or were released and are paid for.
 
     Examples
     --------
@@ -87,6 +89,7 @@ class Problem:
     count_error: int = 0
     spent: dp_event.DpEvent = field(default_factory=dp_event.NoOpDpEvent)
     slope: float | None = None
+    initial: Weights | None = None
     grid: Grid = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -165,8 +168,9 @@ class Problem:
         return Clip(self.lipschitz * row, norm)
 
     def start(self) -> Weights:
-        """Zero weights, moved into the constraint set where there is one."""
-        return self.prox(np.zeros(self.shape))
+        """The initial weights, else zeros, moved into the constraint set where there is one."""
+        first = np.zeros(self.shape) if self.initial is None else np.array(self.initial, dtype=np.float64)
+        return self.prox(first) if self.constrained else first
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -255,6 +259,8 @@ class Solver(ABC):
         Whether it takes softmax.
     pure : bool
         Whether it runs under pure differential privacy (delta = 0).
+    resumes : bool
+        Whether its result depends on where it starts, so that it can go on from earlier weights.
 
     Examples
     --------
@@ -270,6 +276,7 @@ class Solver(ABC):
     composite: ClassVar[bool] = False
     many_outputs: ClassVar[bool] = False
     pure: ClassVar[bool] = False
+    resumes: ClassVar[bool] = False
 
     @abstractmethod
     def schedule(self, problem: Problem) -> Mapping[str, Any]:

@@ -71,6 +71,7 @@ class CoordinateDescent(Solver):
     proof: ClassVar[str] = "proofs/coordinate_descent.md"
     composite: ClassVar[bool] = True
     pure: ClassVar[bool] = True
+    resumes: ClassVar[bool] = True
 
     steps: int | Literal["auto"] = "auto"
     rounds: int = 1

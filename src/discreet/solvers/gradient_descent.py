@@ -63,6 +63,7 @@ class GradientDescent(Solver):
     proof: ClassVar[str] = "proofs/sgd.md"
     composite: ClassVar[bool] = True
     many_outputs: ClassVar[bool] = True
+    resumes: ClassVar[bool] = True
 
     steps: int | Literal["auto"] = "auto"
     step_size: float | Literal["auto"] = "auto"

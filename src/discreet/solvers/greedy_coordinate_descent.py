@@ -55,6 +55,7 @@ class GreedyCoordinateDescent(Solver):
     proof: ClassVar[str] = "proofs/coordinate_descent.md"
     constraint: ClassVar[Literal["none", "optional", "required"]] = "none"
     pure: ClassVar[bool] = True
+    resumes: ClassVar[bool] = True
 
     steps: int | Literal["auto"] = "auto"
     search: float = 0.5

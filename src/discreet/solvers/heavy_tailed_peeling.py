@@ -62,6 +62,7 @@ class HeavyTailedPeeling(Solver):
     reference: ClassVar[str] = "lecture 16, Algorithm 6, Theorem 16.6; Hu, Ni, Xiao, Wang 2022"
     proof: ClassVar[str] = "proofs/iterative_hard_thresholding.md"
     constraint: ClassVar[Literal["none", "optional", "required"]] = "required"
+    resumes: ClassVar[bool] = True
 
     steps: int | Literal["auto"] = "auto"
     step_size: float = 0.5

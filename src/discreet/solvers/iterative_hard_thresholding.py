@@ -61,6 +61,7 @@ class IterativeHardThresholding(Solver):
     reference: ClassVar[str] = "lecture 16, Algorithms 3 and 4, Theorems 16.4 and 16.5; Wang and Gu 2019"
     proof: ClassVar[str] = "proofs/iterative_hard_thresholding.md"
     constraint: ClassVar[Literal["none", "optional", "required"]] = "required"
+    resumes: ClassVar[bool] = True
 
     steps: int | Literal["auto"] = "auto"
     step_size: float | Literal["auto"] = "auto"

@@ -94,6 +94,7 @@ class Newton(Solver):
     proof: ClassVar[str] = "proofs/newton.md"
     constraint: ClassVar[Literal["none", "optional", "required"]] = "none"
     composite: ClassVar[bool] = True
+    resumes: ClassVar[bool] = True
 
     steps: int = 6
     share: float = 0.5

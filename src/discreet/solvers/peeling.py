@@ -65,6 +65,7 @@ class PeelingDescent(Solver):
     reference: ClassVar[str] = "lecture 16, Algorithm 5; Cai, Wang, Zhang 2021; Dwork, Su, Zhang 2021"
     proof: ClassVar[str] = "proofs/peeling.md"
     constraint: ClassVar[Literal["none", "optional", "required"]] = "required"
+    resumes: ClassVar[bool] = True
 
     steps: int | Literal["auto"] = "auto"
     step_size: float | Literal["auto"] = "auto"

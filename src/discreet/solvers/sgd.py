@@ -69,6 +69,7 @@ class StochasticGradientDescent(Solver):
     proof: ClassVar[str] = "proofs/sgd.md"
     composite: ClassVar[bool] = True
     many_outputs: ClassVar[bool] = True
+    resumes: ClassVar[bool] = True
 
     steps: int | Literal["auto"] = "auto"
     batch: int | Literal["auto"] = "auto"

@@ -58,6 +58,7 @@ class StochasticVarianceReduced(Solver):
     proof: ClassVar[str] = "proofs/svrg.md"
     composite: ClassVar[bool] = True
     many_outputs: ClassVar[bool] = True
+    resumes: ClassVar[bool] = True
 
     rounds: int = 5
     steps: int | Literal["auto"] = "auto"
