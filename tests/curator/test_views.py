@@ -122,3 +122,18 @@ def test_long_rows_weigh_less_instead_of_being_shortened() -> None:
     c = make_curator(X, bounds=RowBounds(l2=4.0))
     total = c.transformed(np.eye(2), RowBounds(l2=4.0), weight_norm=1.0).sum_rows()
     np.testing.assert_allclose(unseal(total) * float(total.unit), [1.0, 1.0], atol=1e-2)  # 1 * 1, 4 * 1/4
+
+
+@pytest.mark.parametrize("size", [1e-280, 1e-150, 1.0, 1e150, 1e280])
+def test_maps_of_any_size_stay_in_range_or_are_refused_for_public_reasons(size: float) -> None:
+    """An infinite image would turn into a row that no bound holds."""
+    X = np.array([[50.0, 60.0], [0.0, 0.0], [-50.0, 0.0], [1e-300, 0.0]])
+    for length in (1e-20, 100.0, 1e40):
+        c = make_curator(X * (length / 100), bounds=RowBounds(l2=length))
+        mapped, reach = np.array([[size, size], [size, -size]]), size * length
+        if 1e-285 < reach < 1e285:
+            total = unseal(s := c.transformed(mapped, RowBounds(l2=reach / 9)).sum_rows()) * float(s.unit)
+            assert 0 < np.abs(total).max() <= 4 * reach / 9
+        else:
+            with pytest.raises(ValueError, match="range of floating-point numbers"):
+                c.transformed(mapped, RowBounds(l2=1.0))

@@ -206,8 +206,14 @@ class Views(CuratorCore):
             )
         if a.shape[1] < self.n_weights:
             a = np.hstack([a, np.zeros((len(a), 1))])
-        longest = float(np.sqrt((a * a).sum(axis=1)).max(initial=0.0)) or 1.0
+        largest = float(np.abs(a).max(initial=0.0)) or 1.0
+        longest = Fraction(largest) * Fraction(float(np.sqrt(((a / largest) ** 2).sum(axis=1)).max(initial=0.0)) or 1.0)
         unit = power_of_two(longest) * power_of_two(self.grid.l2) / 2**50
+        if not 2.0**-1000 < unit * self.grid.unit < 2.0**960:
+            raise ValueError(
+                f"a map with entries up to {largest:g} of rows up to {self.row_norm:g} long leaves the range of "
+                "floating-point numbers; scale the map, and the new bounds, to numbers nearer to one"
+            )
         whole = np.ascontiguousarray(np.rint(a / float(unit)).T)
         grid, scale = Grid(bounds, len(a)), float(unit * self.grid.unit)
         make = _Map(whole, scale, grid, weight_norm)

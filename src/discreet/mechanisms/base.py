@@ -115,7 +115,7 @@ class Additive(Mechanism):
     Notes
     -----
     The sum is taken in 64-bit integers (wrapping around, which is post-processing; statistics stay below 2**53), and
-    only the sum is turned into floats: ``unit * sum``.  What comes out is always a multiple of the public unit.
+    only the sum is turned into floats: what comes out is the double of ``unit * sum``, whatever the data.
 
     *Privacy.* Guarantee: that of :attr:`event`.  Neighbours: those of the statistic.  Public: every field.
     Bounded by: the statistic's own sensitivity.  Proof: ``proofs/exact_noise.md``.
