@@ -11,15 +11,11 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-__all__ = ["FINE", "GAUSSIAN", "INDEX", "LAPLACE", "MARGIN", "TAIL_BITS", "WIDTH", "fill"]
+from discreet.kernels_cells import FINE, GAUSSIAN, INDEX, TAIL_BITS, WIDTH
 
-INDEX = 14  # bits of a word that choose the cell
-FINE = 49  # bits of a word that place the deviate inside the cell's column (the last bit is the sign)
-WIDTH = 5  # a column is 2**-WIDTH wide
+__all__ = ["MARGIN", "fill"]
+
 MARGIN = 2.0**-34  # more than every error of the acceptance test; exact_noise.md shows 2**-40
-TAIL_BITS = 8  # the tail's proposals use 2**-8 of the area of one cell
-GAUSSIAN = 0
-LAPLACE = 1
 
 _U0 = np.uint64(0)
 _U1 = np.uint64(1)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from discreet import local
-from discreet.local.wire import encode_all
+from discreet.local.wire import ReportError, encode_all
 from discreet.privacy import PrivacyError
 from discreet.randomness import SeededSource
 
@@ -52,13 +52,37 @@ def test_rounds_over_the_wire() -> None:
     X, y, _ = problem(200)
     model = local.LogisticProtocol(4.0, 5, rounds=2, source=SeededSource(1))
     assert json.loads(model.broadcast())["round"] == 0
-    reports = [model.report(x, label, report_id=str(i)) for i, (x, label) in enumerate(zip(X, y, strict=True))]
-    model.step([*reports, "junk"])
+    device = local.LogisticProtocol(4.0, 5, rounds=2, source=SeededSource(9))  # another machine, told nothing else
+
+    def reports(mine: slice) -> list:
+        device.follow(model.broadcast())
+        return [device.report(x, label, report_id=str(x)) for x, label in zip(X[mine], y[mine], strict=True)]
+
+    first = reports(slice(0, 100))
+    model.step([*first, "junk"])
     assert json.loads(model.broadcast())["round"] == 1
-    model.step(reports)
+    with pytest.raises(ValueError, match=r"no report was counted .*'parameters': 100"):
+        model.step(first)  # gradients at the old weights, of persons who were asked already
+    with pytest.raises(ReportError, match="another round"):
+        model.step(local.Aggregator(local.PrivUnitG(4.0, 5)))
+    model.step(reports(slice(100, 200)))
     with pytest.raises(PrivacyError, match="nobody may be asked twice"):
-        model.step(reports)
+        model.step(first)
     assert "one of 2 rounds" in model.statement()
+
+
+@pytest.mark.parametrize(
+    ("message", "words"),
+    [
+        ({"round": 0, "weights": [0.0] * 5, "epsilon": 1.0}, "another epsilon"),
+        ({"round": 0, "weights": [0.0] * 4, "epsilon": 4.0}, "number of features"),
+        ({"round": 0, "weights": [float("nan")] * 5, "epsilon": 4.0}, "number of features"),
+        ({"round": 2, "weights": [0.0] * 5, "epsilon": 4.0}, "round 2"),
+    ],
+)
+def test_a_device_follows_only_its_own_protocol(message: dict, words: str) -> None:
+    with pytest.raises(ReportError, match=words):
+        local.LogisticProtocol(4.0, 5, rounds=2).follow(json.dumps(message))
 
 
 def test_long_rows_are_shortened_before_the_gradient() -> None:

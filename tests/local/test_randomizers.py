@@ -263,73 +263,6 @@ def test_worst_variances(epsilon: float, laplace: float, duchi: float, piecewise
     assert 2 * (r.noise_scale * r.worth) ** 2 == pytest.approx(laplace, rel=1e-6)
 
 
-# ---- vectors in the ball ----
-
-BALLS = [local.Hemisphere, local.PrivUnit, local.PrivUnitG]
-
-
-@pytest.mark.parametrize("ball", BALLS)
-@pytest.mark.parametrize(("epsilon", "dim"), [(1.0, 2), (1.0, 7), (3.0, 30)])
-def test_ball_means(ball, epsilon: float, dim: int) -> None:
-    """Mean along the direction, and across it; tolerance five standard errors (false alarm below 1e-5 in all)."""
-    n = 3000
-    r = ball(epsilon, dim, radius=2.0)
-    x = np.zeros(dim)
-    x[0], x[1] = 1.2, -0.9
-    messages = r.randomize(np.tile(x, (n, 1)), SeededSource(9))
-    value, error = r.estimate(r.tally(messages), n)
-    assert (np.abs(value - x) < 5 * error).all()
-    assert r.plausible(messages).all()
-
-
-@pytest.mark.parametrize("ball", [local.PrivUnit, local.PrivUnitG])
-@pytest.mark.parametrize("epsilon", [0.5, 2.0, 5.0])
-@pytest.mark.parametrize("dim", [2, 10, 1000])
-def test_cap_odds_keep_the_promise(ball, epsilon: float, dim: int) -> None:
-    r = ball(epsilon, dim)
-    edge, mass, heads, total = r.tuning
-    least = Fraction(r._least(edge))
-    assert least < Fraction(mass)
-    ratio = Fraction(heads, total - heads) * (1 - least) / least
-    low, _ = exp_bounds(r.budget, 200)
-    assert ratio * low <= 1 << 200
-    assert float(ratio) > math.exp(epsilon) * (1 - 1e-3)
-
-
-@pytest.mark.parametrize("ball", [local.PrivUnit, local.PrivUnitG])
-def test_cap_probability_bound_holds(ball) -> None:
-    """The share of raw directions that the program itself puts in a cap, in several directions; limit at 1e-6."""
-    from scipy.stats import binom
-
-    from discreet.local.vectors import raw_directions
-
-    r, n = ball(2.0, 3), 40_000
-    raw = raw_directions(SeededSource(5), n, 3)
-    for direction in ([1 << 20, 0, 0], [1, -1, 1], [3, 4, -123457]):
-        inside = int(r._inside(raw, np.tile(direction, (n, 1))).sum())
-        assert binom.cdf(inside, n, r._least(r.tuning[0])) > 1e-6
-
-
-def test_turning_bounds_the_ratio_for_any_law() -> None:
-    """Lemma 4 on a lopsided law of the raw point: exact weights, all directions of a small grid."""
-    r = local.Hemisphere(1.0, 2)
-    a, b = r.odds
-    weights = {(3, 1): 5, (-3, -1): 1, (0, 2): 7, (1, -3): 2}
-    outputs = {s * x for x in (1,) for s in (1,)} and {(s * p[0], s * p[1]) for p in weights for s in (1, -1)}
-
-    def law(u):
-        out = dict.fromkeys(outputs, 0)
-        for point, weight in weights.items():
-            sign = -1 if point[0] * u[0] + point[1] * u[1] < 0 else 1
-            out[sign * point[0], sign * point[1]] += weight * a
-            out[-sign * point[0], -sign * point[1]] += weight * b
-        return out
-
-    laws = [law(u) for u in itertools.product(range(-3, 4), repeat=2) if u != (0, 0)]
-    for y in outputs:
-        assert max(x[y] for x in laws) * b <= min(x[y] for x in laws) * a
-
-
 # ---- refusals ----
 
 
@@ -348,6 +281,13 @@ def test_turning_bounds_the_ratio_for_any_law() -> None:
         (lambda: local.Hemisphere(1.0, 3, radius=0.0), "radius"),
         (lambda: local.PrivUnit(0.01, 3), "Hemisphere"),
         (lambda: local.DuchiVector(1.0, 0), "dim=0"),
+        (lambda: local.Duchi(1e-12), "at least 1e-9"),
+        (lambda: local.KaryResponse(1.0, 3).report("yes"), "number the answers"),
+        (lambda: local.KaryResponse(1.0, 3).report(None), "number the answers"),
+        (lambda: local.KaryResponse(1.0, 3).report([1]), "one person"),
+        (lambda: local.Duchi(1.0).report("much"), "not a number"),
+        (lambda: local.Duchi(1.0).report([0.1, 0.2]), "report one number"),
+        (lambda: local.Hemisphere(1.0, 3).report(0.5), "report one vector"),
         (lambda: local.KaryResponse(1.0, 3).randomize([3]), "0 to 2"),
         (lambda: local.KaryResponse(1.0, 3).randomize([0.5]), "0 to 2"),
         (lambda: local.Duchi(1.0).randomize([[1.0]]), "1-dimensional"),

@@ -64,5 +64,7 @@ def test_central_promise_is_that_of_the_batch() -> None:
     assert mixer.central_epsilon(1e-6) == RR.central_epsilon(10_000, 1e-6)
     assert mixer.central_epsilon(1e-6, liars=5000) == RR.central_epsilon(5000, 1e-6)
     assert "replace_one" in mixer.statement(1e-6)
+    assert "NOT PRIVATE" not in mixer.statement(1e-6)
+    assert "NOT PRIVATE" in local.Shuffler(RR, 10_000, source=SeededSource(1)).statement(1e-6)
     with pytest.raises(ValueError, match="no honest"):
         mixer.central_epsilon(1e-6, liars=10_000)

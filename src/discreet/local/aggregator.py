@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from discreet.local.base import Estimate, Ints, Randomizer, Totals
-from discreet.local.wire import REASONS, ReportError, Wire
+from discreet.local.wire import ID_BYTES, REASONS, ReportError, Wire
 
 __all__ = ["Aggregator"]
 
@@ -72,6 +72,8 @@ class Aggregator:
         """Add reports, text or bytes, from any iterable.  Returns itself."""
         if isinstance(reports, (str, bytes)):
             reports = [reports]
+        if isinstance(reports, Path):
+            raise TypeError("add takes reports; give a file to add_file")
         stream = iter(reports)
         while block := list(islice(stream, BLOCK)):
             self._block(block)
@@ -81,36 +83,45 @@ class Aggregator:
         """Add messages that are already whole numbers, one row each (simulations, trusted transports)."""
         rows = np.asarray(messages)
         if rows.ndim != 2 or rows.shape[1] != self.wire.width or rows.dtype.kind not in "iu":
-            raise ValueError(f"messages of shape {rows.shape}: give whole numbers, one row of {self.wire.width} each")
+            raise ValueError(
+                f"messages of shape {rows.shape} and type {rows.dtype}: give whole numbers, one row of "
+                f"{self.wire.width} each"
+            )
+        if rows.dtype == np.uint64:  # beyond 63 bits it would come back as a small negative number
+            rows = np.minimum(rows, np.uint64(2**63 - 1))
+        rows = rows.astype(np.int64)
         good = self._in_range(rows)
         self._refuse("range", int((~good).sum()))
-        self._count(rows[good].astype(np.int64))
+        self._count(rows[good])
         return self
 
     def _in_range(self, rows: Ints) -> NDArray[np.bool_]:
         low, high, step = self.randomizer.alphabet
         good = ((rows >= low) & (rows <= high) & ((rows - low) % step == 0)).all(axis=1)
-        return np.asarray(good & self.randomizer.plausible(rows.astype(np.int64)), dtype=np.bool_)
+        return np.asarray(good & self.randomizer.plausible(np.where(good[:, None], rows, low)), dtype=np.bool_)
 
     def add_packed(self, blob: bytes, *, ids: bool = False) -> Aggregator:
-        """Add byte-form reports written one after the other, all with an id or all without."""
-        size = len(self.wire.binary(b"\0" * self.wire.size, b"\1" if ids else None))
-        for start in range(0, len(blob), size * BLOCK):
-            part = blob[start : start + size * BLOCK]
-            whole = len(part) // size * size
-            self._packed(part[:whole], size, ids)
-            if whole != len(part):
+        """Add byte-form reports written one after the other, all with an id or all without.
+
+        Where a report was cut short or something else got in between, reading goes on at the next report's header.
+        """
+        for part in self.wire.frames(blob, BLOCK, ids=ids):
+            if part is None:
                 self._refuse("malformed", 1)
+            else:
+                self._packed(part, ids)
         return self
 
-    def _packed(self, blob: bytes, size: int, ids: bool) -> None:
-        """Reports whose headers are all as they should be are read in one piece, others one by one."""
-        head = np.frombuffer(self.wire.head + bytes([ids]) + self.wire.print, dtype=np.uint8)
+    def _packed(self, blob: bytes, ids: bool) -> None:
+        """Reports of one length: those whose header is as it should be in one piece, others one by one."""
+        head = np.frombuffer(self.wire.header(ids), dtype=np.uint8)
+        size = self.wire.length(ids)
         records = np.frombuffer(blob, dtype=np.uint8).reshape(-1, size)
-        if ids or not (records[:, : len(head)] == head).all():
-            self._one_by_one([blob[i : i + size] for i in range(0, len(blob), size)])
-        else:
-            self._bodies(records[:, len(head) :].tobytes(), None)
+        good = (records[:, : len(head)] == head).all(axis=1)
+        self._one_by_one([blob[size * i : size * (i + 1)] for i in np.flatnonzero(~good)])
+        start = len(head) + (ID_BYTES if ids else 0)
+        names: list[bytes | None] | None = [row.tobytes() for row in records[good, len(head) : start]] if ids else None
+        self._bodies(records[good, start:].tobytes(), names)
 
     def add_file(self, path: str | Path, *, column: str = "report") -> Aggregator:
         """Add a file: ``.parquet`` (a column), ``.bin`` (byte reports, no ids), anything else (a report per line)."""
@@ -133,8 +144,14 @@ class Aggregator:
         return self
 
     def _block(self, reports: list[Any]) -> None:
-        if not ((self.wire.scalar and self._fast(reports)) or self._fast_bytes(reports)):
-            self._one_by_one(reports)
+        """Whatever is spelt as honest clients spell it is read fast, the rest one by one: rubbish slows only itself."""
+        rest = self._fast(reports) if self.wire.scalar else reports
+        size = self.wire.length(ids=False)
+        packed = [r for r in rest if type(r) is bytes and len(r) == size and r[:1] != b"{"]
+        if packed:
+            self._packed(b"".join(packed), ids=False)
+            rest = [r for r in rest if not (type(r) is bytes and len(r) == size and r[:1] != b"{")]
+        self._one_by_one(rest)
 
     def _one_by_one(self, reports: list[Any]) -> None:
         ids: list[bytes | None] = []
@@ -149,34 +166,22 @@ class Aggregator:
                 bodies.append(body)
         self._bodies(b"".join(bodies), ids if any(i is not None for i in ids) else None)
 
-    def _fast(self, reports: list[Any]) -> bool:
-        """All of the block canonical JSON of one number each: read it without unpacking anything."""
+    def _fast(self, reports: list[Any]) -> list[Any]:
+        """Read canonical JSON of one number each without unpacking anything; give back whatever is not that."""
         match = self.wire.canonical.fullmatch
-        try:
-            found = [match(r) for r in reports]
-            groups = [m.groups() for m in found if m]
-            numbers = np.array([int(body) for _, body in groups], dtype=np.int64)[:, None]
-        except (TypeError, OverflowError):
-            return False  # something in the block is not canonical: read one by one
-        if len(numbers) != len(reports):
-            return False
+        found = [match(r) if isinstance(r, str) else None for r in reports]
+        groups = [m.groups() for m in found if m]
+        numbers = np.array([int(body) for _, body in groups], dtype=np.int64).reshape(-1, 1)
+        rest = [r for r, m in zip(reports, found, strict=True) if not m] if len(groups) < len(reports) else []
         names = [name for name, _ in groups]
         if names.count(None) == len(names):
             self.add_messages(numbers)
-            return True
+            return rest
         good = self._in_range(numbers)
         self._refuse("range", int((~good).sum()))
         kept = [names[i] for i in np.flatnonzero(good)]
         self._bodies(self.wire.pack(numbers[good]), [self.wire.name(name) for name in kept])
-        return True
-
-    def _fast_bytes(self, reports: list[Any]) -> bool:
-        """All of the block byte reports of the length of one without an id."""
-        size = len(self.wire.head) + 1 + len(self.wire.print) + self.wire.size
-        if not all(type(r) is bytes and len(r) == size for r in reports):
-            return False
-        self._packed(b"".join(reports), size, False)
-        return True
+        return rest
 
     def _bodies(self, blob: bytes, ids: list[bytes | None] | None) -> None:
         messages, good = self.wire.unpack(blob)
@@ -251,15 +256,30 @@ class Aggregator:
     @classmethod
     def from_state(cls, randomizer: Randomizer, state: str) -> Aggregator:
         """The aggregator that wrote :meth:`state`."""
-        data, out = json.loads(state), cls(randomizer)
-        if data.get("format") != 1 or data.get("p") != out.wire.print.hex():
+        out = cls(randomizer)
+        try:
+            data = json.loads(state)
+            named = (data["format"], data["p"])
+            n, totals = int(data["n"]), [int(t) for t in data["totals"]]
+            out._rejected = {r: int(data["rejected"].get(r, 0)) for r in REASONS}
+            out._seen = {bytes.fromhex(k): base64.b64decode(v, validate=True) for k, v in data["seen"].items()}
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+            raise ReportError("malformed", "this is not what state() writes") from None
+        if named != (1, out.wire.print.hex()):
             raise ReportError("parameters", "this state was written for another format or another randomiser")
-        if len(data["totals"]) != len(out.totals):
-            raise ReportError("malformed", "the state holds the wrong number of totals")
-        out.n, out.totals = int(data["n"]), [int(t) for t in data["totals"]]
-        out._rejected = {r: int(data["rejected"].get(r, 0)) for r in REASONS}
-        out._seen = {bytes.fromhex(k): base64.b64decode(v) for k, v in data["seen"].items()}
+        bodies = b"".join(out._seen.values())
+        whole = {len(k) for k in out._seen} <= {ID_BYTES} and {len(v) for v in out._seen.values()} <= {out.wire.size}
+        if not (whole and out.wire.unpack(bodies)[1].all() and n >= len(out._seen)):
+            raise ReportError("malformed", "the ids of this state do not fit its reports")
+        if len(totals) != len(out.totals) or min(out._rejected.values()) < 0 or not out._possible(totals, n):
+            raise ReportError("malformed", "no number of valid reports has the totals of this state")
+        out.n, out.totals = n, totals
         return out
+
+    def _possible(self, totals: Totals, n: int) -> bool:
+        """Whether every total lies between n times the least and n times the most that one message can add."""
+        low, high = self.randomizer.tally_range
+        return all(n * low <= t <= n * high for t in totals)
 
     # ---- answers ----
 

@@ -7,20 +7,23 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from discreet.accounting.shuffling import Variation, shuffled_epsilon
 from discreet.privacy import PrivacyError
 from discreet.privacy.budget import exact
 from discreet.randomness import Source, system
+
+if TYPE_CHECKING:  # prices are the server's business: a device that reports never loads them
+    from discreet.accounting.shuffling import Variation
 
 __all__ = ["Estimate", "Randomizer", "Totals"]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
+SMALLEST = Fraction(1, 10**9)
 Totals = list[int]  # exact sums of what the messages say, as Python integers
 
 
@@ -71,6 +74,9 @@ class Randomizer(ABC):
         The local promise of one report.
     source : Source
         Where random words come from; the operating system's by default.
+    purpose : str
+        What is asked, in the fingerprint of every report: answers to one question are not counted for another that
+        has the same parameters, nor those of one round for the next.
 
     Notes
     -----
@@ -87,13 +93,16 @@ class Randomizer(ABC):
 
     epsilon: float
     source: Source = field(default_factory=system, repr=False, compare=False, kw_only=True)
+    purpose: str = field(default="", kw_only=True)
 
     name: ClassVar[str]  # the mechanism's id on the wire
     code: ClassVar[int]  # the same, as a byte
 
     def __post_init__(self) -> None:
-        if not 0 < exact(self.epsilon, "epsilon") <= 30:
-            raise ValueError(f"epsilon={self.epsilon!r} must be above 0 and at most 30: more protects nobody")
+        if not SMALLEST <= exact(self.epsilon, "epsilon") <= 30:
+            raise ValueError(
+                f"epsilon={self.epsilon!r} must be at least 1e-9 (less says nothing), at most 30 (more protects nobody)"
+            )
         self.check()
 
     def check(self) -> None:
@@ -141,6 +150,12 @@ class Randomizer(ABC):
     def tally(self, messages: Ints) -> Totals:
         """Exact totals of a block of messages; totals of blocks add up."""
 
+    @property
+    def tally_range(self) -> tuple[int, int]:
+        """The least and the most that one message can add to any total."""
+        reach = max(abs(self.alphabet[0]), abs(self.alphabet[1]), 1)
+        return -reach, reach * reach
+
     @abstractmethod
     def estimate(self, totals: Totals, n: int) -> tuple[Any, Any]:
         """The unbiased estimate and its standard error from the totals of `n` messages."""
@@ -155,10 +170,21 @@ class Randomizer(ABC):
     @property
     def variation(self) -> Variation:
         """The parameters of the shuffling analysis; the generic ones unless the randomiser knows better."""
+        from discreet.accounting.shuffling import Variation
+
         return Variation.generic(float(self.epsilon))
+
+    def known_variation(self, beta: float) -> Variation:
+        """The generic parameters with a total variation that the randomiser knows to be smaller."""
+        from discreet.accounting.shuffling import Variation
+
+        generic = Variation.generic(float(self.epsilon))
+        return Variation(generic.epsilon, min(generic.beta, beta))
 
     def central_epsilon(self, n: int, delta: float) -> float:
         """The central epsilon once `n` reports are shuffled (``proofs/shuffling.md``)."""
+        from discreet.accounting.shuffling import shuffled_epsilon
+
         return shuffled_epsilon(self.variation, n, delta)
 
     def event(self, n_shuffled: int | None = None) -> Any:
@@ -182,21 +208,24 @@ class Randomizer(ABC):
 
     def parameters(self) -> dict[str, str]:
         """The public parameters, in a fixed spelling."""
-        own = ((f.name, getattr(self, f.name)) for f in fields(self) if f.name != "source")
+        own = ((f.name, getattr(self, f.name)) for f in fields(self) if f.name not in ("source", "purpose"))
         return {name: str(exact(v, name)) if isinstance(v, (int, float, Fraction)) else str(v) for name, v in own}
 
     @property
     def fingerprint(self) -> bytes:
-        """Eight bytes that name mechanism and parameters, so that reports made for others are turned away."""
+        """Eight bytes that name mechanism, parameters and purpose, so that reports made for others are turned away."""
         text = ";".join([self.name, *(f"{k}={v}" for k, v in sorted(self.parameters().items()))])
+        text += f";purpose={self.purpose.encode().hex()}" if self.purpose else ""
         return hashlib.blake2b(text.encode(), digest_size=8).digest()
 
 
 def whole_answers(values: ArrayLike, k: int) -> Ints:
     """Answers 0..k-1 as int64, or an error that does not repeat the answer."""
     array = np.asarray(values)
+    if array.dtype.kind not in "iubf":
+        raise ValueError(f"an answer is not one of the whole numbers 0 to {k - 1}; number the answers first")
     if array.ndim != 1:
-        raise ValueError(f"answers of shape {array.shape}: give one whole number per person")
+        raise ValueError(f"answers of shape {array.shape}: give one whole number per person (report takes one person)")
     whole = array.astype(np.int64) if array.dtype.kind in "iub" else np.rint(array.astype(np.float64)).astype(np.int64)
     if not np.array_equal(whole, array) or np.any((whole < 0) | (whole >= k)):
         raise ValueError(f"an answer is not one of the whole numbers 0 to {k - 1}; recode the answers first")
@@ -205,9 +234,16 @@ def whole_answers(values: ArrayLike, k: int) -> Ints:
 
 def real_numbers(values: ArrayLike, ndim: int) -> Floats:
     """Finite floats of `ndim` dimensions, or an error that does not repeat the value."""
-    array = np.asarray(values, dtype=np.float64)
+    try:
+        array = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError("a value is not a number; report takes one number, or one vector of them") from None
     if array.ndim != ndim:
-        raise ValueError(f"values of shape {array.shape}: give {ndim}-dimensional values, one entry per person")
+        what = ("one number", "one vector")[ndim - 1]
+        raise ValueError(
+            f"values of shape {array.shape}: randomize takes {ndim}-dimensional values, {what} for each person in "
+            f"the first dimension, and report {what}"
+        )
     if not np.all(np.isfinite(array)):
         raise PrivacyError("a value is not a finite number; replace missing values on the device, by a public rule")
     return array

@@ -7,20 +7,22 @@ probability of a cap under their exact law (``proofs/local.md``, Lemma 6).
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+import statistics
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
 
-from discreet.accounting.shuffling import Variation
 from discreet.local.base import Ints
 from discreet.local.sampling import coins, odds
 from discreet.local.vectors import COARSE, MEMORY, RAW, BallRandomizer, raw_directions
 from discreet.randomness import Source
+
+if TYPE_CHECKING:
+    from discreet.accounting.shuffling import Variation
 
 __all__ = ["PrivUnit", "PrivUnitG"]
 
@@ -66,47 +68,62 @@ class PrivUnit(BallRandomizer):
             raise ValueError(f"epsilon={self.epsilon!r}: caps are proved from {LEAST} on; below, use Hemisphere")
         super().check()
 
-    def _cap(self, edge: float) -> tuple[float, float]:
-        """Probability of the cap, and the mean along its axis times that probability, in message steps."""
-        d = self.dim
-        if edge >= 1:
-            return 0.0, 0.0
-        rest = 1 - edge * edge
-        mass = 0.5 * float(special.betainc((d - 1) / 2, 0.5, rest))
-        moment = math.exp((d - 1) / 2 * math.log(rest) - float(special.betaln(0.5, (d - 1) / 2))) / (d - 1)
-        return mass, moment * COARSE * math.sqrt(d)
+    def _mass(self, edge: float) -> float:
+        """Probability of the cap of the sphere beyond `edge`."""
+        from scipy import special
+
+        half = 0.5 * float(special.betainc((self.dim - 1) / 2, 0.5, max(0.0, 1 - edge * edge)))
+        return half if edge >= 0 else 1 - half
+
+    def _moment(self, edge: float) -> float:
+        """The mean along the cap's axis times its probability, in message steps."""
+        d, rest = self.dim, 1 - edge * edge
+        beta = math.lgamma(0.5) + math.lgamma((d - 1) / 2) - math.lgamma(d / 2)
+        return math.exp((d - 1) / 2 * math.log(rest) - beta) / (d - 1) * COARSE * math.sqrt(d) if rest > 0 else 0.0
 
     def _edge(self, mass: float) -> float:
+        from scipy import special
+
         return math.sqrt(max(0.0, 1 - float(special.betaincinv((self.dim - 1) / 2, 0.5, 2 * mass))))
 
-    def _least(self, edge: float) -> float:
-        """A lower bound of the cap's probability under the rounded law (proofs/local.md, Lemma 6)."""
-        best = 0.0
+    def limits(self, edge: float) -> tuple[float, float]:
+        """Between what the cap's probability lies under the rounded law, for any direction (Lemma 6)."""
+        from scipy import special
+
+        least, most = 0.0, 1.0
         for short in (0.01, 0.1, 0.5, 0.9):  # times sqrt(dim): rounding turns a raw vector much only if it is shorter
             long_enough = float(special.gammaincc(self.dim / 2, short * short * self.dim / 2))
-            best = max(best, self._cap(edge + (1 + edge) / (2 * RAW * short) + MARGIN)[0] * long_enough)
-        return best
+            shift = (1 + edge) / (2 * RAW * short) + MARGIN
+            least = max(least, self._mass(edge + shift) * long_enough)
+            most = min(most, self._mass(edge - shift) + 1 - long_enough)
+        return least * (1 - MARGIN), most * (1 + MARGIN)
+
+    def _heads(self, edge: float) -> Fraction:
+        """The largest chance of drawing inside the cap that keeps every ratio below ``e^epsilon`` (Lemma 5), or 0."""
+        a, b = odds(self.budget, 4.0)
+        least, most = (Fraction(q) for q in self.limits(edge))
+        ratio = Fraction(a, b) * least / (1 - least)
+        level = most * (1 - least) * b <= least * (1 - most) * a  # caps differ by less than the odds do
+        return ratio / (1 + ratio) if least > 0 and level else Fraction(0)
 
     @cached_property
     def tuning(self) -> tuple[float, float, int, int]:
         """``(edge, probability of the cap, coin's heads, coin's total)`` with the largest mean along the direction."""
-        a, b = odds(self.budget, 4.0)
-        best = max(np.geomspace(RAREST, 0.5, 400), key=lambda q: self._gain(float(q)))
-        edge = self._edge(float(best))
-        least = Fraction(self._least(edge) * (1 - MARGIN))
-        ratio = Fraction(a, b) * least / (1 - least)  # heads : tails at most this keeps every ratio below a / b
+        edge = max((self._edge(float(q)) for q in np.geomspace(RAREST, 0.5, 400)), key=self._gain)
         total = 1 << 60
-        return edge, self._cap(edge)[0], math.floor(total * ratio / (1 + ratio)), total
+        heads = math.floor(total * self._heads(edge))
+        if self._gain(edge) <= 0:
+            raise ValueError(f"no cap in dim={self.dim} keeps epsilon={self.epsilon!r}; use Hemisphere")
+        return edge, self._mass(edge), heads, total
 
-    def _gain(self, mass: float) -> float:
-        odds_ratio = math.expm1(float(self.epsilon))
-        return self._cap(self._edge(mass))[1] * odds_ratio / (1 + mass * odds_ratio)
+    def _gain(self, edge: float) -> float:
+        """The mean of a message along the person's direction, in message steps."""
+        p, mass = float(self._heads(edge)), self._mass(edge)
+        return self._moment(edge) * (p / mass - (1 - p) / (1 - mass))
 
     @property
     def lean(self) -> float:
-        edge, mass, heads, total = self.tuning
-        p = heads / total
-        return self._cap(edge)[1] * (p / mass - (1 - p) / (1 - mass))
+        return self._gain(self.tuning[0])
 
     def _inside(self, raw: Ints, whole: Ints) -> NDArray[np.bool_]:
         """Whether each raw point is in the cap around each direction: exact products, one float comparison."""
@@ -138,10 +155,10 @@ class PrivUnit(BallRandomizer):
 
     @property
     def variation(self) -> Variation:
-        _, mass, heads, total = self.tuning
-        p = heads / total  # opposite caps: p against what the complement puts there
-        generic = Variation.generic(float(self.epsilon))
-        return replace(generic, beta=min(generic.beta, (p - (1 - p) / (1 - mass) * mass) * (1 + 1e-6)))
+        # opposite caps: p against what the complement puts there; caps' probabilities differ a little (Lemma 7)
+        edge, _, heads, total = self.tuning
+        p, (least, most) = heads / total, self.limits(edge)
+        return self.known_variation(p - (1 - p) * (2 * least - most) / (1 - least) + MARGIN)
 
 
 @dataclass(frozen=True)
@@ -178,14 +195,18 @@ class PrivUnitG(PrivUnit):
     def alphabet(self) -> tuple[int, int, int]:
         return -12 * COARSE, 12 * COARSE, 1
 
-    def _cap(self, edge: float) -> tuple[float, float]:
-        return float(special.ndtr(-edge)), COARSE * math.exp(-edge * edge / 2) / math.sqrt(2 * math.pi)
+    def _mass(self, edge: float) -> float:
+        return math.erfc(edge / math.sqrt(2)) / 2
+
+    def _moment(self, edge: float) -> float:
+        return COARSE * math.exp(-edge * edge / 2) / math.sqrt(2 * math.pi)
 
     def _edge(self, mass: float) -> float:
-        return -float(special.ndtri(mass))
+        return -statistics.NormalDist().inv_cdf(mass)
 
-    def _least(self, edge: float) -> float:
-        return self._cap(edge + math.sqrt(self.dim) / (2 * RAW) + MARGIN)[0]
+    def limits(self, edge: float) -> tuple[float, float]:
+        shift = math.sqrt(self.dim) / (2 * RAW) + MARGIN
+        return self._mass(edge + shift) * (1 - MARGIN), self._mass(edge - shift) * (1 + MARGIN)
 
     def plausible(self, messages: Ints) -> NDArray[np.bool_]:
         z = messages.astype(np.float64) / COARSE
@@ -198,5 +219,5 @@ class PrivUnitG(PrivUnit):
         return np.asarray(along >= self.tuning[0] * RAW * np.sqrt(np.einsum("ij,ij->i", u, u)), dtype=np.bool_)
 
     def message(self, raw: Ints) -> Ints:
-        half = RAW // COARSE // 2
-        return np.asarray(np.clip((raw + half) // (RAW // COARSE), *self.alphabet[:2]), dtype=np.int64)
+        # to the nearest step, halves to even: an odd map, so that the rounding is as likely up as down
+        return np.asarray(np.clip(np.rint(raw / (RAW // COARSE)), *self.alphabet[:2]), dtype=np.int64)

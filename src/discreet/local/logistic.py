@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import special
 
 from discreet.local.aggregator import Aggregator
 from discreet.local.caps import PrivUnit, PrivUnitG
 from discreet.local.vectors import Hemisphere
+from discreet.local.wire import ReportError
 from discreet.privacy import PrivacyError
 from discreet.randomness import Source, system
 
@@ -84,8 +85,26 @@ class LogisticProtocol:
         self.mechanism = kind(self.epsilon, self.dim, radius=float(self.row_norm), source=self.source)
         self.current: Floats = np.zeros(self.dim)
         self.path: list[Floats] = []
+        self._open()
+
+    def _open(self) -> None:
+        """Reports name the round and the weights they were made for, so that none is counted for others."""
+        weights = hashlib.blake2b(self.current.astype("<f8").tobytes(), digest_size=8).hexdigest()
+        self.mechanism = replace(self.mechanism, purpose=f"round {len(self.path)} at {weights}")
 
     # ---- the client ----
+
+    def follow(self, broadcast: str) -> LogisticProtocol:
+        """Take over the round and the weights that the server published with :meth:`broadcast`."""
+        data = json.loads(broadcast)
+        weights = np.asarray(data["weights"], dtype=np.float64)
+        if data["epsilon"] != float(self.epsilon) or weights.shape != (self.dim,) or not np.isfinite(weights).all():
+            raise ReportError("parameters", "this was published for another epsilon or another number of features")
+        if not 0 <= data["round"] < self.rounds:
+            raise ReportError("parameters", f"round {data['round']} of a protocol that has {self.rounds}")
+        self.path, self.current = [weights] * data["round"], weights
+        self._open()
+        return self
 
     def gradient(self, X: ArrayLike, y: ArrayLike) -> Floats:
         """The persons' gradients at the published weights, rows shortened to `row_norm` first."""
@@ -95,7 +114,7 @@ class LogisticProtocol:
             raise ValueError("a label is not -1 or 1; recode the labels on the device")
         norm = np.linalg.norm(rows, axis=1, keepdims=True)
         rows = rows * np.minimum(1.0, self.row_norm / np.maximum(norm, 1e-300))
-        slope = -signs * special.expit(-signs * (rows @ self.current))
+        slope = -signs * (1 - np.tanh(signs * (rows @ self.current) / 2)) / 2  # the logistic function
         return np.asarray(slope[:, None] * rows, dtype=np.float64)
 
     def report(self, x: ArrayLike, y: float, *, report_id: str | None = None, form: str = "json") -> str | bytes:
@@ -113,6 +132,8 @@ class LogisticProtocol:
         if len(self.path) >= self.rounds:
             raise PrivacyError(f"all rounds={self.rounds} are done; nobody may be asked twice")
         counted = reports if isinstance(reports, Aggregator) else Aggregator(self.mechanism).add(reports)
+        if counted.wire.print != self.mechanism.fingerprint:
+            raise ReportError("parameters", "this aggregator was made for another round, or another protocol")
         return self._move(counted)
 
     def _move(self, counted: Aggregator) -> LogisticProtocol:
@@ -125,6 +146,7 @@ class LogisticProtocol:
         w = self.current - step * estimate.value
         self.current = w * min(1.0, self.radius / max(float(np.linalg.norm(w)), 1e-300))
         self.path.append(self.current)
+        self._open()
         return self
 
     @property

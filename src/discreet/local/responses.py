@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from discreet.accounting.shuffling import Variation
 from discreet.local.base import Ints, Randomizer, Totals, column_sums, whole_answers
 from discreet.local.sampling import below, coins, odds
 from discreet.randomness import Source
+
+if TYPE_CHECKING:
+    from discreet.accounting.shuffling import Variation
 
 __all__ = ["BinaryResponse", "KaryResponse", "OptimizedUnary", "SymmetricUnary"]
 
@@ -91,6 +93,10 @@ class KaryResponse(Randomizer):
         other += other >= truth
         return np.where(draw < 0, truth, other)[:, None]
 
+    @property
+    def tally_range(self) -> tuple[int, int]:
+        return 0, 1
+
     def tally(self, messages: Ints) -> Totals:
         return [int(c) for c in np.bincount(messages[:, 0], minlength=self.k)]
 
@@ -105,6 +111,8 @@ class KaryResponse(Randomizer):
 
     @property
     def variation(self) -> Variation:
+        from discreet.accounting.shuffling import Variation
+
         return Variation.k_ary(float(self.epsilon), self.k)
 
 
@@ -209,6 +217,10 @@ class SymmetricUnary(Randomizer):
         bits[np.arange(len(truth)), truth] = coins(words, own, total, len(truth))
         return bits.astype(np.int64)
 
+    @property
+    def tally_range(self) -> tuple[int, int]:
+        return 0, 1
+
     def tally(self, messages: Ints) -> Totals:
         return column_sums(messages, 1)
 
@@ -225,8 +237,7 @@ class SymmetricUnary(Randomizer):
     def variation(self) -> Variation:
         # only the two bits matter: (1,0) has p(1-q) against q(1-p), so the total variation is p - q
         own, other, total = self.chances
-        generic = Variation.generic(float(self.epsilon))
-        return replace(generic, beta=min(generic.beta, (own - other) / total))
+        return self.known_variation((own - other) / total)
 
 
 @dataclass(frozen=True)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from discreet.accounting.shuffling import Variation
 from discreet.local.base import (
     Ints,
     Randomizer,
@@ -23,6 +22,9 @@ from discreet.local.base import (
 from discreet.local.sampling import below, coins, odds, to_grid
 from discreet.privacy.budget import exact
 from discreet.randomness import Source
+
+if TYPE_CHECKING:
+    from discreet.accounting.shuffling import Variation
 
 __all__ = ["Duchi", "Hybrid", "Piecewise", "ScalarRandomizer"]
 
@@ -156,8 +158,7 @@ class Duchi(ScalarRandomizer):
     @property
     def variation(self) -> Variation:
         tilt, total = self.chances
-        generic = Variation.generic(float(self.epsilon))
-        return replace(generic, beta=min(generic.beta, 2 * tilt * self.grid / total))
+        return self.known_variation(2 * tilt * self.grid / total)
 
 
 @dataclass(frozen=True)
@@ -228,9 +229,8 @@ class Piecewise(ScalarRandomizer):
     @property
     def variation(self) -> Variation:
         a, b, h, _ = self.shape
-        generic = Variation.generic(float(self.epsilon))
         apart = min(2 * h + 1, 2 * self.grid)  # how much of one extreme window the other does not cover
-        return replace(generic, beta=min(generic.beta, (a - b) * apart / self._total))
+        return self.known_variation((a - b) * apart / self._total)
 
 
 @dataclass(frozen=True)
@@ -320,4 +320,4 @@ class Hybrid(ScalarRandomizer):
         # the branch is told, so the total variation is the mixture of the branches'
         one, two = (b.variation.beta for b in self.branches)
         part = self.share / 2**53
-        return replace(Variation.generic(float(self.epsilon)), beta=part * one + (1 - part) * two)
+        return self.known_variation(part * one + (1 - part) * two)

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from discreet.accounting.shuffling import shuffled_epsilon
 from discreet.local.base import Randomizer
 from discreet.local.wire import ReportError, Wire
 from discreet.privacy import PrivacyError
@@ -99,15 +98,18 @@ class Shuffler:
         honest = self.batch_size - liars
         if honest < 1:
             raise ValueError(f"liars={liars} leaves no honest report in a batch of {self.batch_size}")
+        from discreet.accounting.shuffling import shuffled_epsilon
+
         return shuffled_epsilon(self.randomizer.variation, honest, delta)
 
     def statement(self, delta: float) -> str:
         """What each person is promised, in words."""
         central = self.central_epsilon(delta)
+        seeded = "" if self._source.private else "  NOT PRIVATE: shuffled by a seed."
         return (
             f"{self.randomizer.statement()}  Shuffled in batches of at least {self.batch_size}: "
             f"({central:.4g}, {delta:g})-differentially private towards whoever sees only the batches "
-            "(neighbours: replace_one)."
+            f"(neighbours: replace_one).{seeded}"
         )
 
 

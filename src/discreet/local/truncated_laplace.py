@@ -6,17 +6,18 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from discreet.accounting.shuffling import Variation
 from discreet.local.base import Ints, real_numbers
 from discreet.local.scalars import ScalarRandomizer
-from discreet.mechanisms.exact import sampler
 from discreet.privacy import PrivacyError
 from discreet.randomness import Source
+
+if TYPE_CHECKING:
+    from discreet.accounting.shuffling import Variation
 
 __all__ = ["TruncatedLaplace", "lecture_bound"]
 
@@ -109,9 +110,13 @@ class TruncatedLaplace(ScalarRandomizer):
         return super().on_grid(values, source)
 
     def from_grid(self, whole: Ints, source: Source) -> Ints:
+        from discreet.mechanisms.exact import sampler
+
         noise = sampler("laplace", self.noise_scale, discrete=True).draw(source, len(whole))
         return np.asarray(np.clip(whole + noise, -self.clamp, self.clamp)[:, None], dtype=np.int64)
 
     @property
     def variation(self) -> Variation:
+        from discreet.accounting.shuffling import Variation
+
         return Variation.laplace(float(self.epsilon))

@@ -13,7 +13,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import special
 
 from discreet.local.base import (
     Floats,
@@ -26,7 +25,6 @@ from discreet.local.base import (
     real_numbers,
 )
 from discreet.local.sampling import coins, odds, to_grid
-from discreet.mechanisms.exact import sampler
 from discreet.randomness import Source
 
 __all__ = ["BallRandomizer", "DuchiVector", "Hemisphere", "VectorRandomizer", "raw_directions"]
@@ -158,7 +156,7 @@ class DuchiVector(VectorRandomizer):
         a, b = self.odds
         d, half = self.dim - 1, (self.bounds[1] - self.bounds[0]) / 2
         # E |sum of d signs| / d is the central binomial probability of one sign fewer
-        centre = math.exp(special.gammaln(d + 1) - special.gammaln(d // 2 + 1) - special.gammaln(d - d // 2 + 1)
+        centre = math.exp(math.lgamma(d + 1) - math.lgamma(d // 2 + 1) - math.lgamma(d - d // 2 + 1)
                           - d * math.log(2))  # fmt: skip
         return (a + b) / (a - b) / centre * half
 
@@ -198,9 +196,12 @@ class BallRandomizer(VectorRandomizer):
     def directions(self, values: ArrayLike, source: Source) -> Ints:
         """Whole-number directions: x/|x| with chance (1 + |x|/radius)/2, else its opposite, so the mean is x/radius."""
         rows = self._rows(values)
+        largest = np.abs(rows).max(axis=1, initial=0.0)
+        rows = rows / np.where(largest > 0, largest, 1.0)[:, None]  # so that no square leaves the range of floats
         norm = np.linalg.norm(rows, axis=1)
         unit = np.where(norm[:, None] > 0, rows / np.where(norm > 0, norm, 1.0)[:, None], np.eye(1, self.dim))
-        toward = to_grid((1 + np.minimum(norm / self.radius, 1)) / 2, source)
+        length = norm * np.minimum(largest / self.radius, 1.0)  # in radii, right up to one
+        toward = to_grid((1 + np.minimum(length, 1)) / 2, source)
         whole = np.rint(unit * DIRECTION).astype(np.int64)
         return np.asarray(whole * (2 * np.clip(toward, 0, 1) - 1)[:, None], dtype=np.int64)
 
@@ -229,6 +230,8 @@ class BallRandomizer(VectorRandomizer):
 
 def raw_directions(source: Source, n: int, d: int) -> Ints:
     """Rounded Gaussian vectors, exactly distributed, RAW grid steps to a standard deviation."""
+    from discreet.mechanisms.exact import sampler
+
     return sampler("gaussian", float(RAW)).draw(source, n * d).reshape(n, d)
 
 
@@ -271,7 +274,7 @@ class Hemisphere(BallRandomizer):
     def lean(self) -> float:
         a, b = self.odds
         d = self.dim
-        along = math.exp(special.gammaln(d / 2) - special.gammaln((d + 1) / 2)) / math.sqrt(math.pi)
+        along = math.exp(math.lgamma(d / 2) - math.lgamma((d + 1) / 2)) / math.sqrt(math.pi)
         return COARSE * math.sqrt(d) * along * (a - b) / (a + b)
 
     def from_directions(self, whole: Ints, source: Source) -> Ints:

@@ -12,6 +12,7 @@ import binascii
 import hashlib
 import json
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -70,12 +71,43 @@ class Wire:
         self.scalar = self.width == 1
         self.print = randomizer.fingerprint
         start = f'{{"v":{VERSION},"m":"{randomizer.name}","p":"{self.print.hex()}"'
-        body = r"(0|-?[1-9][0-9]{0,18})" if self.scalar else r'"([A-Za-z0-9_-]*)"'
+        body = r"(0|-?[1-9][0-9]{0,17})" if self.scalar else r'"([A-Za-z0-9_-]*)"'
         self.start = start
         # the canonical spelling, which every honest client writes; anything else takes the slow and careful road
-        self.canonical = re.compile(re.escape(start) + r'(?:,"id":"([0-9a-f]{2,64})")?,"r":' + body + r"\}")
+        self.canonical = re.compile(re.escape(start) + r'(?:,"id":"((?:[0-9a-f]{2}){1,32})")?,"r":' + body + r"\}")
         self.longest = 2 * len(start) + 128 + 2 * self.size
         self.head = MAGIC + bytes([VERSION, randomizer.code])
+
+    def header(self, ids: bool) -> bytes:
+        """What the bytes of every report begin with."""
+        return self.head + bytes([ids]) + self.print
+
+    def length(self, ids: bool) -> int:
+        """How many bytes a report has."""
+        return HEADER + (ID_BYTES if ids else 0) + self.size
+
+    def frames(self, blob: bytes, most: int, *, ids: bool) -> Iterator[bytes | None]:
+        """Runs of at most `most` reports of a stream of bytes, and None for whatever is not one."""
+        head, size, at = self.header(ids), self.length(ids), 0
+        while at + size <= len(blob):
+            count = min(most, (len(blob) - at) // size)
+            marks = np.frombuffer(blob, dtype=np.uint8, count=count * size, offset=at).reshape(-1, size)[:, :2]
+            begins = (marks == np.frombuffer(MAGIC, dtype=np.uint8)).all(axis=1)
+            count = count if begins.all() else int(np.argmin(begins))
+            end = at + count * size
+            if end == len(blob) or blob[end : end + 2] == MAGIC:
+                yield blob[at:end]
+                at = end
+                continue
+            # the next report does not begin where this run ends: was the run's last one cut short?
+            last = max(end - size, at)
+            found = blob.find(head, last + 1)
+            cut = count and (found < 0 or found < end)
+            yield blob[at : end - size if cut else end]
+            yield None
+            at = found if found >= 0 else len(blob)
+        if at < len(blob):
+            yield None
 
     def pack(self, messages: Ints) -> bytes:
         """The packed codes of messages, one after the other."""
@@ -124,6 +156,8 @@ class Wire:
             report = blob.decode("utf-8", errors="replace")
         if not isinstance(report, str):
             raise ReportError("malformed", f"a report is text or bytes, not {type(report).__name__}")
+        if len(report) > self.longest:
+            raise ReportError("malformed", f"longer than {self.longest} characters")
         found = self.canonical.fullmatch(report)
         name, body = found.groups() if found else self._careful(report)
         if found and self.scalar:
@@ -132,7 +166,7 @@ class Wire:
 
     def name(self, text: str | None) -> bytes | None:
         """The 16 bytes of an id that was read as hexadecimal digits."""
-        return None if text is None else fixed_id(_unhex(text))
+        return None if text is None else fixed_id(bytes.fromhex(text))
 
     def read_bytes(self, blob: bytes) -> tuple[bytes | None, bytes]:
         """The same for the byte form."""
@@ -150,8 +184,6 @@ class Wire:
         return (blob[HEADER:start] if blob[4] else None), blob[start:]
 
     def _careful(self, text: str) -> tuple[str | None, Any]:
-        if len(text) > self.longest:
-            raise ReportError("malformed", f"longer than {self.longest} characters")
         try:
             data = json.loads(text)
         except (ValueError, RecursionError):
@@ -165,8 +197,8 @@ class Wire:
         if data["p"] != self.print.hex():
             raise ReportError("parameters", "made with other parameters (epsilon, bounds, ...) than the aggregator's")
         name = data.get("id")
-        if name is not None and (not isinstance(name, str) or not re.fullmatch(r"[0-9a-f]{2,64}", name)):
-            raise ReportError("malformed", "an id is 2 to 64 hexadecimal digits")
+        if name is not None and (not isinstance(name, str) or not re.fullmatch(r"(?:[0-9a-f]{2}){1,32}", name)):
+            raise ReportError("malformed", "an id is 1 to 32 bytes in hexadecimal digits, two for each")
         return name, data["r"]
 
     def _body(self, body: Any) -> bytes:
@@ -192,12 +224,8 @@ class Wire:
 
 
 def fixed_id(name: bytes) -> bytes:
-    """An id as 16 bytes: longer ones are hashed, shorter ones padded."""
-    return name.ljust(ID_BYTES, b"\0") if len(name) <= ID_BYTES else hashlib.blake2b(name, digest_size=16).digest()
-
-
-def _unhex(name: str) -> bytes:
-    return bytes.fromhex(name) if len(name) % 2 == 0 else bytes.fromhex("0" + name)
+    """An id as 16 bytes: those of another length are hashed, so that no two of them become one."""
+    return name if len(name) == ID_BYTES else hashlib.blake2b(name, digest_size=ID_BYTES).digest()
 
 
 def _as_id(name: str | bytes | None) -> bytes | None:

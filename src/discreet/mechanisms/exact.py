@@ -15,6 +15,7 @@ from __future__ import annotations
 import functools
 import itertools
 import math
+import sys
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal, Protocol
@@ -22,7 +23,7 @@ from typing import Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.kernels_noise import FINE, GAUSSIAN, INDEX, LAPLACE, TAIL_BITS, WIDTH, fill
+from discreet.kernels_cells import FINE, GAUSSIAN, INDEX, LAPLACE, TAIL_BITS, WIDTH
 from discreet.randomness import Source, Words
 
 __all__ = [
@@ -39,6 +40,7 @@ __all__ = [
 
 Family = Literal["gaussian", "laplace"]
 CHUNK = 1 << 15
+FEW = 1 << 10  # so few draws are made in Python rather than loading the compiler for them (a device that reports once)
 LARGEST = Fraction(2**52)  # at twice this scale the tail could leave 64 bits with a chance above 2**-1000
 SMALLEST = Fraction(1, 2**20)
 
@@ -282,8 +284,13 @@ class Sampler:
 
     def draw(self, source: Source, n: int) -> NDArray[np.int64]:
         """`n` draws as int64.  The same words give the same draws, in one call or in many."""
+        stream = Stream(source)
+        if n <= FEW and "discreet.kernels_noise" not in sys.modules:
+            return np.array([self.one(stream) for _ in range(n)], dtype=np.int64)
+        from discreet.kernels_noise import fill
+
         out = np.empty(n, dtype=np.int64)
-        stream, done, cells = Stream(source), 0, self.cells
+        done, cells = 0, self.cells
         shift = FINE + WIDTH - self.exponent
         half = 0 if self.discrete else 1 << (shift - 1)
         family = GAUSSIAN if cells.family == "gaussian" else LAPLACE
