@@ -195,9 +195,13 @@ class Survey:
         labels = np.asarray(classes, dtype=np.float64)
         if labels.ndim != 1 or np.unique(labels).size != labels.size:
             raise ValueError("classes must be a vector of different public labels")
+        order = np.argsort(labels)
 
         def count(block: Block, at: slice, live: NDArray[np.int64]) -> Any:
-            return (_targets(block)[at][live][:, None] == labels).sum(axis=0)
+            y = _targets(block)[at][live]
+            place = np.minimum(np.searchsorted(labels, y, sorter=order), labels.size - 1)
+            found = order[place]
+            return np.bincount(found[labels[found] == y], minlength=labels.size)
 
         return self._counted((labels.size,), ONE_BIN, count)
 

@@ -56,7 +56,7 @@ class Table(ABC):
 def _refuse(what: str) -> ValueError:
     return ValueError(
         f"{what} holds missing, infinite or non-numeric entries (which rows is withheld: it would depend on private "
-        "data); drop or impute such rows by a public rule first"
+        "data); say how to read missing values with discreet.preprocessing.Schema, or drop such rows by a public rule"
     )
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
+from functools import partial
 from os import PathLike
 from typing import Any, ClassVar, Literal, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from discreet import solvers
 from discreet.accounting import to_standard
@@ -20,7 +21,8 @@ from discreet.curator import RowBounds
 from discreet.curator.survey import Survey, make_survey
 from discreet.estimators import auto, persistence
 from discreet.estimators.bounds import BoundsBuyer, clipped
-from discreet.estimators.checks import check_common, chosen, given_box, row_weights
+from discreet.estimators.checks import check_common, chosen, given_box, row_weights, rows_and_targets
+from discreet.estimators.people import People
 from discreet.estimators.statement import Look, Statement
 from discreet.estimators.summary import Inferential
 from discreet.estimators.warm import Earlier, check_resumes, declared_problem
@@ -59,6 +61,7 @@ class Targets:
     slope: float | None = None
     centre: float = 0.0
     unit: float = 1.0  # a power of two: targets of any size become numbers near one
+    seen: Any = None  # labels that are to be bought: `values` are their places here
 
 
 class FittedEvent:
@@ -71,8 +74,9 @@ class FittedEvent:
     GaussianDpEvent(noise_multiplier=2.0)
     """
 
-    def __init__(self, event: Any) -> None:
+    def __init__(self, event: Any, persons: Any = None) -> None:
         self.event = event
+        self.persons = event if persons is None else persons  # the same, where persons have one row
 
     def __repr__(self) -> str:
         return repr(self.event)
@@ -84,7 +88,7 @@ class FittedEvent:
 
     def to_standard(self, kind: Literal["pld", "rdp"]) -> Any:
         """An event that any accountant of ``dp_accounting`` reads and that is no more private than this one."""
-        return to_standard(self.event, kind)
+        return to_standard(self.persons, kind)
 
 
 class PrivateLinearModel(Inferential, BaseEstimator, ABC):
@@ -109,6 +113,7 @@ class PrivateLinearModel(Inferential, BaseEstimator, ABC):
         max_iter: int | Literal["auto"] = "auto",
         inference: bool = False,
         warm_start: bool = False,
+        rows_per_person: int = 1,
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -123,6 +128,7 @@ class PrivateLinearModel(Inferential, BaseEstimator, ABC):
         self.max_iter = max_iter
         self.inference = inference
         self.warm_start = warm_start
+        self.rows_per_person = rows_per_person
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -137,18 +143,21 @@ class PrivateLinearModel(Inferential, BaseEstimator, ABC):
         """As many rows as none, with the loss as far as the parameters alone say what it is."""
 
     # the contract ----------------------------------------------------------------------------------------------------
-    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, groups: Any = None) -> Self:
         """Fit a private model.
 
         Parameters
         ----------
         X : array, sparse matrix or data frame of shape (n_samples, n_features)
-            Rows, one per person.
+            Rows, one per person unless `groups` says otherwise.
         y : array of shape (n_samples,)
             Targets.
         sample_weight : array of shape (n_samples,), optional
             Weights from 0 to 1, or to the public cap in ``bounds=RowBounds(weight=cap)``; larger ones count as that.
             A weight must depend on its own row alone.
+        groups : array of shape (n_samples,), optional
+            Whose row each one is.  At most ``rows_per_person`` rows of each person are used, chosen at random, and the
+            promise counts persons.
 
         Returns
         -------
@@ -156,26 +165,29 @@ class PrivateLinearModel(Inferential, BaseEstimator, ABC):
             The fitted model.
         """
         neighbors = self._check_parameters()
+        People.check(self, groups)
         self._refuse_early(X, neighbors, self._declared())
         earlier = Earlier.of(self)
         source = source_for(self.random_state)
-        X, y = validate_data(self, X, y, accept_sparse=["csr", "csc"], dtype=np.float64, y_numeric=False)
+        X, y = rows_and_targets(self, X, y)
         weights = row_weights(sample_weight, X, self._weight_cap())
-        budget = self._budget(X.shape[0], neighbors)
+        people = People.of(groups, self.rows_per_person, X.shape[0], neighbors, source)
+        budget = self._budget(people.number, neighbors)
         targets = self._targets(y)
         self._refuse_early(X, neighbors, targets)
         if self.inference:
             check_inference(None, self.penalty, self.delta, targets.loss)
-        weights = self._reweighted(weights, y)
-        survey = make_survey(X, targets.values, neighbors=neighbors, sample_weight=weights, n_threads=self._threads())
-        left, n_rows, error, counted = self._count(survey, budget, source)
+        X, targets, weights = people.taken(X, targets, self._reweighted(weights, y))
+        surveyed = partial(make_survey, X, neighbors=neighbors, n_threads=self._threads())
+        survey = surveyed(targets.values, sample_weight=weights)
+        left, n_rows, error, counted = self._count(survey, people.each(budget), source)
+        targets, weights, left, bought = self._labelled(targets, weights, survey, left, source)
+        if bought:
+            survey = surveyed(targets.values, sample_weight=weights)
         buyer = BoundsBuyer(survey, left, n_rows, source)
         targets = self._located(targets, buyer)
         if targets.unit != 1:
-            scaled = targets.values / targets.unit
-            buyer.survey = survey = make_survey(
-                X, scaled, neighbors=neighbors, sample_weight=weights, n_threads=self._threads()
-            )
+            buyer.survey = survey = surveyed(targets.values / targets.unit, sample_weight=weights)
         bounds = self._bounds(targets, buyer)
         matrices = [purchase(left)] if self.inference else []
         problem = Problem(
@@ -188,18 +200,20 @@ class PrivateLinearModel(Inferential, BaseEstimator, ABC):
         plan = solver.plan(problem)
         curator, ask = survey.curator(bounds), Ask(plan, source)
         found = solver.run(problem, plan.schedule, curator, ask)
-        event = compose(*counted, plan.event)
+        event = compose(*counted, *bought, plan.event)
         self._keep(found, bounds, targets, plan)
         for matrix in matrices:
             law = law_of(solver, problem, plan, curator, found, ask.released)
             self._infer(problem, law, replace(matrix, source=source.child("inference")), targets)
-        looks = [*_looks(buyer, self.bounds), *targets.looks, *_usual(neighbors)]
+        looks = [*_looks(buyer, self.bounds), *targets.looks, *people.looks(neighbors)]
         looks += [Look("coefficients' covariance", "paid", "slopes and curvature, a tenth of the budget")] * len(
             matrices
         )
-        made = Statement(budget, event, solver.name, looks, seeded=not source.private)
+        made = Statement(
+            budget, event, solver.name, looks, not source.private, budget.epsilon if bought else None, people.most
+        )
         self.privacy_ = earlier.added(made) if earlier else made
-        self.dp_event_ = FittedEvent(self.privacy_.event)
+        self.dp_event_ = FittedEvent(self.privacy_.event, self.privacy_.person_event)
         return self
 
     def _refuse_early(self, X: Any, neighbors: Neighbours, targets: Targets) -> None:
@@ -251,6 +265,13 @@ class PrivateLinearModel(Inferential, BaseEstimator, ABC):
                 f"delta={delta!r} times {n} rows is above 1, which protects nobody; use at most {1 / n:g}"
             )
         return Budget(self.epsilon, float(delta), neighbors=neighbors)
+
+    def _labelled(
+        self, targets: Targets, weights: Floats | None, survey: Survey, left: Budget, source: Source
+    ) -> tuple[Targets, Floats | None, Budget, list[Any]]:
+        """Targets, weights, the budget left, and what was bought about labels: as they are, for a regressor."""
+        del survey, source
+        return targets, weights, left, []
 
     def _located(self, targets: Targets, buyer: BoundsBuyer) -> Targets:
         """Targets with their range: as they are, for a classifier."""
@@ -315,7 +336,7 @@ class PrivateLinearModel(Inferential, BaseEstimator, ABC):
 
     def _margins(self, X: Any) -> Floats:
         check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse=["csr", "csc"], dtype=np.float64, reset=False)
+        X = rows_and_targets(self, X)
         return np.asarray(clipped(self.bounds_, X) @ np.atleast_2d(self.coef_).T + self.intercept_)
 
     def __sklearn_tags__(self) -> Any:
@@ -338,12 +359,3 @@ def _looks(buyer: BoundsBuyer, given: Any) -> list[Look]:
     if not isinstance(given, str) or given == "unit":
         looks.insert(0, Look("feature bounds", "public", "rows clipped to norm 1" if given == "unit" else "given"))
     return looks
-
-
-def _usual(neighbors: Neighbours) -> list[Look]:
-    return [
-        Look("number of rows", "public" if neighbors.public_n else "paid"),
-        Look("number, names and types of columns", "public"),
-        Look("rows per person", "public", "one"),
-        Look("missing values, infinities, weights that are all zero", "public", "refused before the curator opens"),
-    ]

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_consistent_length
+from sklearn.utils.validation import check_consistent_length, validate_data
 
 from discreet import solvers
 from discreet.curator import RowBounds
@@ -25,6 +25,7 @@ __all__ = [
     "given_box",
     "positive_number",
     "row_weights",
+    "rows_and_targets",
 ]
 
 Floats = NDArray[np.float64]
@@ -98,15 +99,26 @@ def positive_number(value: Any, name: str, meaning: str, below: float = np.inf) 
         raise ValueError(f"{name}={value!r} must be positive and finite{limit}: {meaning}")
 
 
-def check_classes(classes: Any) -> None:
-    """A public label set has two different labels or more.
+def check_classes(classes: Any, delta: Any = "auto", weights: Any = None) -> None:
+    """A public label set has two different labels or more; one that is bought takes a delta above 0.
 
     >>> check_classes(["no", "yes"])
     """
     if classes is None:
         return
+    if isinstance(classes, str) and classes == "private":
+        if delta == 0:
+            raise ValueError(
+                "classes='private' needs delta above 0: under pure differential privacy a label that one person has "
+                "can't be told from one that nobody has; give delta, or list the labels with classes=[...]"
+            )
+        if weights is not None:
+            raise ValueError("class_weight names labels, which classes='private' keeps secret: give classes=[...]")
+        return
     if isinstance(classes, str):
-        raise ValueError(f"classes={classes!r} must be None (as seen, declared public) or the list of all labels")
+        raise ValueError(
+            f"classes={classes!r} must be None (as seen, declared public), 'private' (bought) or the list of all labels"
+        )
     labels = np.asarray(classes)
     if labels.ndim != 1 or np.unique(labels).size < 2 or np.unique(labels).size != labels.size:
         raise ValueError(f"classes={classes!r} must list at least two labels, each once")
@@ -129,6 +141,30 @@ def check_class_weight(weights: Any) -> None:
     for label, weight in weights.items():
         if not (_number(weight) and weight > 0):
             raise ValueError(f"class_weight[{label!r}]={weight!r} must be positive and finite")
+
+
+def rows_and_targets(model: Any, X: Any, y: Any = None) -> Any:
+    """Rows (and targets) as scikit-learn reads them; what can't be read is refused without a word of what it says.
+
+    >>> from discreet import LogisticRegression
+    >>> rows_and_targets(LogisticRegression(), [[1.0, float("nan")]], [1])
+    Traceback (most recent call last):
+    ...
+    ValueError: X holds NaN, infinity or text (where is withheld: it would depend on private data); say how to read ...
+    """
+    try:
+        if y is None:
+            return validate_data(model, X, accept_sparse=["csr", "csc"], dtype=np.float64, reset=False)
+        return validate_data(model, X, y, accept_sparse=["csr", "csc"], dtype=np.float64, y_numeric=False)
+    except ValueError as error:
+        text = str(error)
+        if not any(sign in text for sign in ("NaN", "infinity", "could not convert", "too large")):
+            raise
+        what = "y" if "Input y" in text else "X"
+    raise ValueError(
+        f"{what} holds NaN, infinity or text (where is withheld: it would depend on private data); say how to read "
+        "missing values and categories with discreet.preprocessing.Schema, or leave such rows out by a public rule"
+    )
 
 
 def row_weights(sample_weight: ArrayLike | None, X: Any, cap: float = 1.0) -> Floats | None:

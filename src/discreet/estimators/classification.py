@@ -11,12 +11,16 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 
+from discreet.curator.survey import Survey
 from discreet.estimators.base import PrivateLinearModel, Targets
 from discreet.estimators.checks import check_class_weight, check_classes, positive_number
+from discreet.estimators.labels import buy_labels
 from discreet.estimators.statement import Look
+from discreet.inference import check as check_inference
 from discreet.losses import LogisticLoss, Loss, SmoothedHingeLoss, SoftmaxLoss
 from discreet.penalties.base import Penalty
-from discreet.privacy import Neighbours
+from discreet.privacy import Budget, Neighbours
+from discreet.randomness import Source
 from discreet.solvers.base import Solver
 
 __all__ = ["LinearSVC", "LogisticRegression"]
@@ -38,10 +42,11 @@ class _Classifier(ClassifierMixin, PrivateLinearModel):
         bounds: Any = "private",
         fit_intercept: bool = True,
         max_iter: int | Literal["auto"] = "auto",
-        classes: Sequence[Any] | None = None,
+        classes: Sequence[Any] | Literal["private"] | None = None,
         class_weight: Mapping[Any, float] | None = None,
         inference: bool = False,
         warm_start: bool = False,
+        rows_per_person: int = 1,
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -57,6 +62,7 @@ class _Classifier(ClassifierMixin, PrivateLinearModel):
             max_iter=max_iter,
             inference=inference,
             warm_start=warm_start,
+            rows_per_person=rows_per_person,
             random_state=random_state,
             n_jobs=n_jobs,
             verbose=verbose,
@@ -69,7 +75,8 @@ class _Classifier(ClassifierMixin, PrivateLinearModel):
         """The loss for that many classes."""
 
     def _declared(self) -> Targets:
-        return Targets(np.zeros(0), self._loss(2 if self.classes is None else len(self.classes)), [])
+        unknown = self.classes is None or isinstance(self.classes, str)
+        return Targets(np.zeros(0), self._loss(2 if unknown else len(self.classes)), [])
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -78,7 +85,7 @@ class _Classifier(ClassifierMixin, PrivateLinearModel):
 
     def _check_parameters(self) -> Neighbours:
         neighbors = super()._check_parameters()
-        check_classes(self.classes)
+        check_classes(self.classes, self.delta, self.class_weight)
         check_class_weight(self.class_weight)
         return neighbors
 
@@ -95,6 +102,9 @@ class _Classifier(ClassifierMixin, PrivateLinearModel):
 
     def _targets(self, y: Any) -> Targets:
         check_classification_targets(y)
+        if isinstance(self.classes, str):
+            seen, places = np.unique(y, return_inverse=True)
+            return Targets(places.astype(np.float64), self._loss(2), [], seen=seen)
         if self.classes is None:
             self.classes_, codes = np.unique(y, return_inverse=True)
             look = Look("label set", "public", "declared public as seen in the data")
@@ -105,15 +115,31 @@ class _Classifier(ClassifierMixin, PrivateLinearModel):
             if not np.array_equal(self.classes_[codes], y):
                 raise ValueError("some labels are not among the classes given; list every label that may occur")
             look = Look("label set", "public", "given")
+        looks = [look]
+        if self.class_weight is not None:
+            looks.append(Look("class weights", "public", "given"))
+        return self._coded(codes, looks)
+
+    def _coded(self, codes: NDArray[Any], looks: list[Look]) -> Targets:
         n = len(self.classes_)
         if n < 2:
             raise ValueError("a classifier needs samples of at least 2 classes; got 1 class, give classes=[...]")
         loss = self._loss(n)
-        values = np.asarray(codes if loss.n_outputs > 1 else 2 * codes - 1, dtype=np.float64)
-        looks = [look]
-        if self.class_weight is not None:
-            looks.append(Look("class weights", "public", "given"))
-        return Targets(values, loss, looks)
+        return Targets(np.asarray(codes if loss.n_outputs > 1 else 2 * codes - 1, dtype=np.float64), loss, looks)
+
+    def _labelled(
+        self, targets: Targets, weights: Floats | None, survey: Survey, left: Budget, source: Source
+    ) -> tuple[Targets, Floats | None, Budget, list[Any]]:
+        """Labels that are bought, where they are neither given nor declared public; rows of others become blank."""
+        if targets.seen is None:
+            return targets, weights, left, []
+        bought = buy_labels(targets.seen, targets.values, survey, left, source)
+        self.classes_ = bought.labels
+        weights = bought.stay.astype(np.float64) if weights is None else np.where(bought.stay, weights, 0.0)
+        targets = self._coded(bought.codes, [bought.look])
+        if self.inference:
+            check_inference(None, self.penalty, self.delta, targets.loss)
+        return targets, weights, bought.left, [bought.event]
 
     def _shaped(self, coef: Floats, intercept: Floats) -> tuple[Floats, Any]:
         return coef, np.atleast_1d(intercept)
@@ -151,8 +177,9 @@ class LogisticRegression(_Classifier):
         Whether to add a constant column, inside the bound of a row.
     max_iter : int or "auto"
         Number of steps, for solvers that have them.
-    classes : sequence, optional
-        The labels that may occur; by default those seen, declared public.
+    classes : sequence or "private", optional
+        The labels that may occur; by default those seen, declared public.  ``"private"`` buys them for a twentieth of
+        the budget: those that enough rows have; rows of other labels then count as blank.
     class_weight : dict, optional
         Public weights of classes; only their ratios count, since no row weighs more than 1.
     inference : bool, default=False
@@ -160,6 +187,8 @@ class LogisticRegression(_Classifier):
     warm_start : bool, default=False
         Whether :meth:`fit` starts from the weights of the fit before, for solvers that start somewhere; the price of
         that fit is then part of ``privacy_``.
+    rows_per_person : int, default=1
+        How many rows of each person are used at most, chosen at random, where :meth:`fit` is given ``groups``.
     random_state : None or int
         None draws noise from the operating system.  An int repeats the noise and voids the promise.
     n_jobs : int, optional
@@ -207,7 +236,8 @@ class LinearSVC(_Classifier):
     Parameters
     ----------
     epsilon, delta, neighbors, penalty, solver, bounds, fit_intercept, max_iter : see LogisticRegression
-    classes, class_weight, inference, warm_start, random_state, n_jobs, verbose : see LogisticRegression
+    classes, class_weight, inference, warm_start, rows_per_person : see LogisticRegression
+    random_state, n_jobs, verbose : see LogisticRegression
         The budget and everything else that all estimators share.
     width : float, default=0.5
         Width of the smoothed corner of the hinge.
@@ -240,11 +270,12 @@ class LinearSVC(_Classifier):
         bounds: Any = "private",
         fit_intercept: bool = True,
         max_iter: int | Literal["auto"] = "auto",
-        classes: Sequence[Any] | None = None,
+        classes: Sequence[Any] | Literal["private"] | None = None,
         class_weight: Mapping[Any, float] | None = None,
         width: float = 0.5,
         inference: bool = False,
         warm_start: bool = False,
+        rows_per_person: int = 1,
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -262,6 +293,7 @@ class LinearSVC(_Classifier):
             class_weight=class_weight,
             inference=inference,
             warm_start=warm_start,
+            rows_per_person=rows_per_person,
             random_state=random_state,
             n_jobs=n_jobs,
             verbose=verbose,

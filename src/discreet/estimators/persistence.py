@@ -264,8 +264,9 @@ def _model(stored: dict[str, Any]) -> Any:
     budget = Budget(privacy["promised_epsilon"], privacy["delta"], neighbors=privacy["neighbors"])
     looks = [Look(k["thing"], k["status"], k["note"]) for k in privacy["looks"]]
     model.privacy_ = Statement(
-        budget, privacy["event"], privacy["solver"], looks, bool(privacy["seeded"]), float(privacy["planned_epsilon"])
-    )
+        budget, privacy["event"], privacy["solver"], looks, bool(privacy["seeded"]), float(privacy["planned_epsilon"]),
+        privacy.get("rows_per_person"),
+    )  # fmt: skip
     model.dp_event_ = FittedText(privacy["event"])
     return model
 

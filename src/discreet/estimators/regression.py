@@ -41,6 +41,7 @@ class _Regressor(RegressorMixin, PrivateLinearModel):
         max_iter: int | Literal["auto"] = "auto",
         inference: bool = False,
         warm_start: bool = False,
+        rows_per_person: int = 1,
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -56,6 +57,7 @@ class _Regressor(RegressorMixin, PrivateLinearModel):
             max_iter=max_iter,
             inference=inference,
             warm_start=warm_start,
+            rows_per_person=rows_per_person,
             random_state=random_state,
             n_jobs=n_jobs,
             verbose=verbose,
@@ -139,7 +141,7 @@ class LinearRegression(_Regressor):
     Parameters
     ----------
     epsilon, delta, neighbors, penalty, solver, bounds, fit_intercept, max_iter : see LogisticRegression
-    inference, warm_start, random_state, n_jobs, verbose : see LogisticRegression
+    inference, warm_start, rows_per_person, random_state, n_jobs, verbose : see LogisticRegression
         The budget and everything else that all estimators share.
     bounds_y : "private" or (low, high)
         Public range of the target, which is clipped to it.
@@ -176,7 +178,7 @@ class HuberRegressor(_Regressor):
     Parameters
     ----------
     epsilon, delta, neighbors, penalty, solver, bounds, bounds_y, fit_intercept, max_iter : see LinearRegression
-    inference, warm_start, random_state, n_jobs, verbose : see LinearRegression
+    inference, warm_start, rows_per_person, random_state, n_jobs, verbose : see LinearRegression
         The budget and everything else that all regressors share.
     threshold : float, default=0.25
         Residual beyond which the loss is nearly linear, relative to half the public range of the target.
@@ -212,6 +214,7 @@ class HuberRegressor(_Regressor):
         max_iter: int | Literal["auto"] = "auto",
         inference: bool = False,
         warm_start: bool = False,
+        rows_per_person: int = 1,
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -228,6 +231,7 @@ class HuberRegressor(_Regressor):
             max_iter=max_iter,
             inference=inference,
             warm_start=warm_start,
+            rows_per_person=rows_per_person,
             random_state=random_state,
             n_jobs=n_jobs,
             verbose=verbose,
@@ -249,7 +253,7 @@ class QuantileRegressor(_Regressor):
     Parameters
     ----------
     epsilon, delta, neighbors, penalty, solver, bounds, bounds_y, fit_intercept, max_iter : see LinearRegression
-    inference, warm_start, random_state, n_jobs, verbose : see LinearRegression
+    inference, warm_start, rows_per_person, random_state, n_jobs, verbose : see LinearRegression
         The budget and everything else that all regressors share.
     quantile : float, default=0.5
         The quantile, between 0 and 1.
@@ -290,6 +294,7 @@ class QuantileRegressor(_Regressor):
         max_iter: int | Literal["auto"] = "auto",
         inference: bool = False,
         warm_start: bool = False,
+        rows_per_person: int = 1,
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -306,6 +311,7 @@ class QuantileRegressor(_Regressor):
             max_iter=max_iter,
             inference=inference,
             warm_start=warm_start,
+            rows_per_person=rows_per_person,
             random_state=random_state,
             n_jobs=n_jobs,
             verbose=verbose,
@@ -329,7 +335,7 @@ class PoissonRegressor(_Regressor):
     Parameters
     ----------
     epsilon, delta, neighbors, penalty, solver, bounds, fit_intercept, max_iter : see LogisticRegression
-    inference, warm_start, random_state, n_jobs, verbose : see LogisticRegression
+    inference, warm_start, rows_per_person, random_state, n_jobs, verbose : see LogisticRegression
         The budget and everything else that all estimators share.
     bounds_y : "private" or (low, high)
         Public range of the counts, which are clipped to it; low is at least 0.

@@ -9,7 +9,8 @@ from typing import Any, Literal
 
 from dp_accounting import dp_event
 
-from discreet import accounting
+from discreet.accounting.events import ApproximateDpEvent, PureDpEvent
+from discreet.accounting.groups import group_epsilon
 from discreet.privacy import Budget
 
 __all__ = ["Look", "Statement"]
@@ -53,6 +54,8 @@ class Statement:
         Whether the noise came from a seed, so that it promises nothing.
     recorded : float, optional
         The planned epsilon as it was worked out when the model was saved.
+    rows_per_person : int, optional
+        Of how many rows of a person `event` is the price of one; None where every row counts as a person.
 
     Notes
     -----
@@ -73,6 +76,7 @@ class Statement:
     looks: Sequence[Look]
     seeded: bool = False
     recorded: float | None = None
+    rows_per_person: int | None = None
 
     @property
     def epsilon(self) -> float:
@@ -90,7 +94,16 @@ class Statement:
             return self.recorded
         if isinstance(self.event, str) or not self.budget.neighbors.public_n:
             return self.budget.epsilon
-        return min(accounting.epsilon(self.event, self.budget.delta), self.budget.epsilon)
+        return min(group_epsilon(self.event, self.budget, self.rows_per_person or 1), self.budget.epsilon)
+
+    @property
+    def person_event(self) -> dp_event.DpEvent | str:
+        """What a person's rows cost together: `event`, or where they are several, what is known of all of them."""
+        if isinstance(self.event, str) or self.rows_per_person in (None, 1):
+            return self.event
+        if self.delta == 0:
+            return PureDpEvent(self.planned_epsilon)
+        return ApproximateDpEvent(self.planned_epsilon, self.delta)
 
     @property
     def delta(self) -> float:
@@ -109,6 +122,7 @@ class Statement:
             "planned_epsilon": self.planned_epsilon,
             "delta": self.delta,
             "neighbors": self.neighbors,
+            "rows_per_person": self.rows_per_person,
             "promised_epsilon": self.budget.epsilon,
             "solver": self.solver,
             "event": str(self.event),
@@ -123,6 +137,12 @@ class Statement:
             "replace_one": "one person's row becomes any other; the number of rows is public",
             "add_remove": "one person's row is there or gone; the number of rows is private",
         }[self.neighbors]
+        if self.rows_per_person is not None:
+            meaning = {
+                "zero_out": "one person's rows are there or blank; the number of rows used is public",
+                "replace_one": "one person's rows become any other's; the number of persons is public",
+                "add_remove": "one person's rows are there or gone; the number of rows is private",
+            }[self.neighbors]
         lines = [
             SEEDED if self.seeded else f"({self.epsilon:.6g}, {self.delta:g})-differential privacy",
             f"promised: epsilon = {self.budget.epsilon:g}, delta = {self.delta:g}",

@@ -116,6 +116,7 @@ class Earlier:
         looks = [*now.looks, Look(START, "paid", f"an earlier fit, epsilon {before.planned_epsilon:.6g} of the total")]
         # events that were fixed before any look compose; else the later depends on the earlier, and promises add up
         fixed = all(k.status == "public" for k in [*before.looks, *now.looks] if k.thing != START)
+        most = None if now.rows_per_person is None else max(now.rows_per_person, before.rows_per_person or 1)
         return Statement(
             before.budget + now.budget,
             compose(before.event, now.event),
@@ -123,4 +124,5 @@ class Earlier:
             looks,
             seeded=before.seeded or now.seeded,
             recorded=None if fixed else before.planned_epsilon + now.planned_epsilon,
+            rows_per_person=most,
         )

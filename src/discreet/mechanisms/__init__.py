@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from discreet.mechanisms.exponential import Exponential as Exponential
     from discreet.mechanisms.gaussian import Gaussian as Gaussian
     from discreet.mechanisms.k_norm import KNorm as KNorm
+    from discreet.mechanisms.label_set import LabelSet as LabelSet
     from discreet.mechanisms.laplace import Laplace as Laplace
     from discreet.mechanisms.noisy_max import NoisyMax as NoisyMax
     from discreet.mechanisms.noisy_top_k import NoisyTopK as NoisyTopK
@@ -31,6 +32,7 @@ _HOME = {  # name -> file; imported at first use, so that listing them costs not
     "Gaussian": "gaussian",
     "KNorm": "k_norm",
     "KRandomizedResponse": "randomized_response",
+    "LabelSet": "label_set",
     "Laplace": "laplace",
     "NoisyMax": "noisy_max",
     "NoisyTopK": "noisy_top_k",
