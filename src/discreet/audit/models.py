@@ -70,11 +70,12 @@ class _Coefficients:
     def __init__(self, model: BaseEstimator) -> None:
         self.model = model
 
-    def __call__(self, X: Any, y: Any, sample_weight: Any = None) -> Floats:
+    def __call__(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Floats:
         fresh: Any = clone(self.model)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of bounds that clip, on data made to be clipped
-            fresh.fit(X, y) if sample_weight is None else fresh.fit(X, y, sample_weight=sample_weight)
+            given = {"sample_weight": sample_weight, "groups": groups}
+            fresh.fit(X, y, **{name: value for name, value in given.items() if value is not None})
         return np.concatenate([np.ravel(fresh.coef_), np.ravel(fresh.intercept_)])
 
 
@@ -103,6 +104,8 @@ def attack(
     else:
         copy = harmless(model)
         pairs = _made_for(copy, _width(model, n_features))
+        if params.get("rows_per_person", 1) > 1:
+            pairs = [pair.of_one_person(int(params["rows_per_person"])) for pair in pairs]
     if promise[1] is not None:
         delta = float(promise[1])
     elif params["delta"] != "auto":

@@ -17,7 +17,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Pair:
-    """Two neighbouring data sets: rows, targets, and weights (0 is a blank row).
+    """Two neighbouring data sets: rows, targets, weights (0 is a blank row), and where needed whose row each one is.
 
     Examples
     --------
@@ -27,12 +27,28 @@ class Pair:
     """
 
     name: str
-    first: tuple[Floats, Floats, Floats]
-    second: tuple[Floats, Floats, Floats]
+    first: tuple[Floats, ...]
+    second: tuple[Floats, ...]
 
     def __iter__(self) -> Iterator[tuple[Floats, ...]]:
         """Both data sets."""
         yield from (self.first, self.second)
+
+    def of_one_person(self, rows: int) -> Pair:
+        """The same with `rows` copies of the first row, all of one person; every other row is somebody else's.
+
+        >>> pair = worst_pairs("zero_out", 2, np.zeros(2), np.ones(2), (-1.0, 1.0), n=3)[0].of_one_person(2)
+        >>> pair.first[3].tolist()
+        [0, 0, 1, 2, 3]
+        """
+        others = len(self.first[1]) - 1
+        sides = []
+        for side in self:
+            there = len(side[1]) - others
+            at = np.concatenate([np.zeros(rows * there, dtype=np.int64), there + np.arange(others)])
+            groups = np.concatenate([np.zeros(rows * there, dtype=np.int64), 1 + np.arange(others)])
+            sides.append((*(part[at] for part in side[:3]), groups))
+        return Pair(self.name, *sides)
 
 
 def worst_pairs(

@@ -262,7 +262,7 @@ class PrivateLinearModel(Inferential, BaseEstimator, ABC):
             delta = min(1e-6, 1 / (10 * n)) if neighbors.public_n else 1e-6
         if neighbors.public_n and n * float(delta) > 1:
             raise PrivacyError(
-                f"delta={delta!r} times {n} rows is above 1, which protects nobody; use at most {1 / n:g}"
+                f"delta={delta!r} times {n} persons is above 1, which protects nobody; use at most {1 / n:g}"
             )
         return Budget(self.epsilon, float(delta), neighbors=neighbors)
 

@@ -143,8 +143,8 @@ def check_class_weight(weights: Any) -> None:
             raise ValueError(f"class_weight[{label!r}]={weight!r} must be positive and finite")
 
 
-def rows_and_targets(model: Any, X: Any, y: Any = None) -> Any:
-    """Rows (and targets) as scikit-learn reads them; what can't be read is refused without a word of what it says.
+def rows_and_targets(model: Any, X: Any, *y: Any, reset: bool = False, sparse: bool = True) -> Any:
+    """Rows (with targets, for a fit) as scikit-learn reads them; what can't be read is refused without quoting it.
 
     >>> from discreet import LogisticRegression
     >>> rows_and_targets(LogisticRegression(), [[1.0, float("nan")]], [1])
@@ -152,10 +152,11 @@ def rows_and_targets(model: Any, X: Any, y: Any = None) -> Any:
     ...
     ValueError: X holds NaN, infinity or text (where is withheld: it would depend on private data); say how to read ...
     """
+    options: dict[str, Any] = {"accept_sparse": ["csr", "csc"] if sparse else False, "dtype": np.float64}
     try:
-        if y is None:
-            return validate_data(model, X, accept_sparse=["csr", "csc"], dtype=np.float64, reset=False)
-        return validate_data(model, X, y, accept_sparse=["csr", "csc"], dtype=np.float64, y_numeric=False)
+        if not y:
+            return validate_data(model, X, reset=reset, **options)
+        return validate_data(model, X, *y, y_numeric=False, **options)
     except ValueError as error:
         text = str(error)
         if not any(sign in text for sign in ("NaN", "infinity", "could not convert", "too large")):

@@ -75,8 +75,8 @@ class _Classifier(ClassifierMixin, PrivateLinearModel):
         """The loss for that many classes."""
 
     def _declared(self) -> Targets:
-        unknown = self.classes is None or isinstance(self.classes, str)
-        return Targets(np.zeros(0), self._loss(2 if unknown else len(self.classes)), [])
+        known = None if isinstance(self.classes, str) else self.classes
+        return Targets(np.zeros(0), self._loss(2 if known is None else len(known)), [])
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

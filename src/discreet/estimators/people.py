@@ -75,10 +75,27 @@ def chosen_rows(codes: Places, most: int, source: Source) -> Places:
     2
     """
     order = np.lexsort((source.words(len(codes)), codes))
-    ranked = codes[order]
-    starts = np.flatnonzero(np.r_[True, ranked[1:] != ranked[:-1]])
-    place = np.arange(len(codes)) - np.repeat(starts, np.diff(np.r_[starts, len(codes)]))
-    return np.sort(order[place < most])
+    return np.sort(order[_turns(codes[order]) < most])
+
+
+def _turns(ordered: Places) -> Places:
+    """How many equal codes come right before each."""
+    starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])
+    return np.arange(len(ordered)) - np.repeat(starts, np.diff(np.r_[starts, len(ordered)]))
+
+
+def _places(codes: Places, at: Places, number: int, most: int) -> Places:
+    """`most` places for each person, in the order in which persons first appear; -1 for a blank row.
+
+    So one person's rows can be replaced by any number of others without moving anybody else's.
+    """
+    first = np.unique(codes, return_index=True)[1]
+    person = np.argsort(np.argsort(first))[codes[at]]
+    at = at[np.argsort(person, kind="stable")]
+    person = np.sort(person)
+    places = np.full((number, most), -1, dtype=np.int64)
+    places[person, _turns(person)] = at
+    return places.ravel()
 
 
 @dataclass(frozen=True)
@@ -92,9 +109,7 @@ class People:
     number : int
         Persons.
     at : array or None
-        The places of the rows that are used.
-    blanks : int
-        Blank rows put in so that persons with few rows have as many as all others.
+        The places of the rows that are used; -1 for a blank row.
 
     Notes
     -----
@@ -113,7 +128,6 @@ class People:
     most: int | None
     number: int
     at: Places | None = None
-    blanks: int = 0
 
     @staticmethod
     def check(model: Any, groups: Any) -> None:
@@ -150,19 +164,20 @@ class People:
         codes = person_codes(groups, n_rows)
         number = int(codes.max()) + 1
         at = chosen_rows(codes, int(most), source.child("rows per person"))
-        # another person may have more rows or fewer, and the number of rows is public: all have as many
-        blanks = number * int(most) - at.size if neighbors is Neighbours.REPLACE_ONE else 0
-        return cls(int(most), number, at, blanks)
+        if neighbors is Neighbours.REPLACE_ONE:
+            # another person may have more rows or fewer, and the number of rows is public: all have as many
+            at = _places(codes, at, number, int(most))
+        return cls(int(most), number, at)
 
     def taken(self, X: Any, targets: T, weights: Floats | None) -> tuple[Any, T, Floats | None]:
         """The rows that are used, with their targets and weights; a blank row has weight 0."""
         if self.at is None:
             return X, targets, weights
-        at = np.concatenate([self.at, np.full(self.blanks, self.at[0])])
+        blank = self.at < 0
+        at = np.where(blank, 0, self.at)
         kept = None if weights is None else weights[at]
-        if self.blanks:
-            kept = np.ones(at.size) if kept is None else kept
-            kept[self.at.size :] = 0.0
+        if blank.any():
+            kept = np.where(blank, 0.0, 1.0 if kept is None else kept)
         rows = X[at] if not hasattr(X, "tocsr") else X.tocsr()[at]
         return rows, replace(targets, values=targets.values[at]), kept  # type: ignore[attr-defined, type-var]
 
@@ -175,7 +190,7 @@ class People:
         rows, used = "one", ""
         if self.most is not None:
             rows = f"at most {self.most} of each person's, chosen at random; the promise counts persons"
-            used = f"those used, {self.most} for each of the persons" if self.blanks or self.most == 1 else "those used"
+            used = "those used"
         return [
             Look("number of rows", "public" if neighbors.public_n else "paid", used),
             Look("number, names and types of columns", "public"),

@@ -77,7 +77,7 @@ class LabelSet(Mechanism):
         """The smallest noisy count that is released, for neighbours that are so many single-row moves apart.
 
         >>> LabelSet(1.0, 1e-6).threshold(), LabelSet(0.05, 1e-7).threshold()
-        (15, 311)
+        (15, 310)
         """
         one = each_of(Budget(self.epsilon, self.delta), moves)
         # P(1 + Z >= t) = r**(t - 1) / (1 + r) with r = exp(-e), for t of 2 or more

@@ -16,7 +16,7 @@ from discreet.moments.release import Release
 from discreet.privacy.budget import Number
 from discreet.randomness import RandomState
 
-__all__ = ["quantile"]
+__all__ = ["quantile", "search"]
 
 BINS = 64  # bins of each closer look
 
@@ -85,7 +85,7 @@ def quantile(
         raise ValueError("inference=True needs a public number of rows; use zero_out or replace_one")
     wanted = [q, max(q - reach, 1 / (n + 1)), min(q + reach, n / (n + 1))] if inference else [q]
     found = [
-        _search(survey, one, bounds, share.split(levels))
+        search(survey, one, bounds, share.split(levels))
         for one, share in zip(wanted, purse.shares([1] * len(wanted)), strict=True)
     ]
     values_found = [v for v, _ in found]
@@ -97,8 +97,15 @@ def quantile(
     return Release(values_found[0], error, step, n, covers, bracket, purse.promise(note))
 
 
-def _search(survey: Survey, q: float, bounds: tuple[float, float] | None, shares: list[Share]) -> tuple[float, float]:
-    """The middle of the last level's bin, and half its width."""
+def search(survey: Survey, q: float, bounds: tuple[float, float] | None, shares: list[Share]) -> tuple[float, float]:
+    """The middle of the last level's bin, and half its width; the survey has one column.
+
+    >>> from discreet.curator import make_survey
+    >>> ages = make_survey(np.linspace(20, 70, 20_000)[:, None])
+    >>> middle, half = search(ages, 0.5, (0, 100), purse_for(1, 0, None, None, "zero_out", 0).shares([1])[0].split(2))
+    >>> 44 < middle < 46
+    True
+    """
     share_below = min(max(Fraction(q).limit_denominator(1000), Fraction(1, 1000)), Fraction(999, 1000))
     edges = magnitude_edges() if bounds is None else np.linspace(*bounds, BINS + 1)
     for share in shares:
