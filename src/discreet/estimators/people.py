@@ -110,6 +110,8 @@ class People:
         Persons.
     at : array or None
         The places of the rows that are used; -1 for a blank row.
+    padded : bool
+        Whether there may be blank rows among them.
 
     Notes
     -----
@@ -128,6 +130,7 @@ class People:
     most: int | None
     number: int
     at: Places | None = None
+    padded: bool = False
 
     @staticmethod
     def check(model: Any, groups: Any) -> None:
@@ -166,7 +169,7 @@ class People:
         at = chosen_rows(codes, int(most), source.child("rows per person"))
         if neighbors is Neighbours.REPLACE_ONE:
             # another person may have more rows or fewer, and the number of rows is public: all have as many
-            at = _places(codes, at, number, int(most))
+            return cls(int(most), number, _places(codes, at, number, int(most)), int(most) > 1)
         return cls(int(most), number, at)
 
     def taken(self, X: Any, targets: T, weights: Floats | None) -> tuple[Any, T, Floats | None]:
@@ -176,7 +179,7 @@ class People:
         blank = self.at < 0
         at = np.where(blank, 0, self.at)
         kept = None if weights is None else weights[at]
-        if blank.any():
+        if self.padded:  # whether any is blank depends on the data
             kept = np.where(blank, 0.0, 1.0 if kept is None else kept)
         rows = X[at] if not hasattr(X, "tocsr") else X.tocsr()[at]
         return rows, replace(targets, values=targets.values[at]), kept  # type: ignore[attr-defined, type-var]

@@ -29,6 +29,7 @@ def purse_of(epsilon: Any, delta: Any, n_rows: int, neighbors: Any, source: Sour
     Budget(epsilon=1, delta=1e-06, neighbors='zero_out')
     """
     relation = Neighbours.of(neighbors)
+    n_rows = max(n_rows, 1)
     if delta == "auto":
         delta = min(1e-6, 1 / (10 * n_rows)) if relation.public_n else 1e-6
     if relation.public_n and n_rows * float(delta) > 1:

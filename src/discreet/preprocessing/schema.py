@@ -107,9 +107,12 @@ class Schema(TransformerMixin, BaseEstimator):
 
     @property
     def bounds(self) -> tuple[Floats, Floats]:
-        """Public bounds of what comes out, for the ``bounds=`` of an estimator; known before any fit."""
+        """Public bounds of what comes out, for the ``bounds=`` of an estimator; known before any fit.
+
+        Those of sparse rows contain zero, since a zero isn't stored.
+        """
         low, high = np.hstack([column.limits() for column in self._checked().values()])
-        return low, high
+        return (np.minimum(low, 0.0), np.maximum(high, 0.0)) if self.sparse_output else (low, high)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """The names of the columns that come out."""
