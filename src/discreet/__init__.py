@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from discreet.penalties import Polytope as Polytope
     from discreet.penalties import Simplex as Simplex
     from discreet.penalties import Sparsity as Sparsity
+    from discreet.preprocessing import Schema as Schema
     from discreet.privacy import Bounded as Bounded
     from discreet.privacy import Budget as Budget
     from discreet.privacy import Neighbours as Neighbours
@@ -63,6 +64,7 @@ _HOME = {  # public name -> module it lives in; a name is listed once its module
     "load": "discreet.estimators.persistence",
     "Neighbours": "discreet.privacy",
     "PrivacyError": "discreet.privacy",
+    "Schema": "discreet.preprocessing",
 }
 
 __all__ = list(_HOME)

@@ -135,6 +135,12 @@ _OTHERS = [
           _NONE, "proofs/theory.md", "tests/test_datasets.py"),
     Entry("beyond", "Private bounds", "estimators.bounds:BoundsBuyer", _GAUSSIAN, "proofs/private_bounds.md",
           "tests/estimators"),
+    Entry("beyond", "Many rows per person", "estimators.people:People", "the row's event, k times", "proofs/people.md",
+          "tests/estimators/test_people.py"),
+    Entry("beyond", "Schemas: bounds, categories, missing values", "preprocessing:Schema", "selections or Gaussians",
+          "proofs/people.md", "tests/preprocessing/test_schema.py"),
+    Entry("beyond", "Label sets that are bought", "mechanisms:LabelSet", "ApproximateDpEvent", "proofs/label_set.md",
+          "tests/mechanisms/test_label_set.py", string='classes="private"'),
     Entry("beyond", "Distinguishing audit", "audit:audit", "any", "proofs/audit.md",
           "tests/audit/test_distinguishing.py"),
 ]  # fmt: skip
