@@ -23,6 +23,7 @@ from discreet.losses import SquaredLoss
 from discreet.privacy import Budget, Neighbours
 from discreet.randomness import SeededSource, system
 from discreet.solvers import GradientDescent
+from tests.estimators import test_post_processing as post
 from tests.planted.people import TWINS
 
 RELATIONS = [n.value for n in Neighbours]
@@ -326,3 +327,25 @@ def test_the_auditor_attacks_whole_persons(name, relation):
 
 def test_the_auditor_gives_a_person_as_many_rows_as_the_model_allows():
     assert not discreet.audit(LinearRegression(rows_per_person=3, **QUICK), runs=120, n_jobs=1, n_features=1).caught
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_nothing_of_rows_or_persons_stays_on_the_model(relation):
+    """A second fit on other rows and other labels of persons, given the first one's releases, is equal to the last bit.
+
+    Under add/remove even the number of persons, and of rows that each has, is another.
+    """
+
+    def rows(seed):
+        rng = np.random.default_rng(seed)
+        n = 90 + 30 * seed if relation == "add_remove" else 90
+        whose = rng.integers(0, 40, n) if relation == "add_remove" else rng.permutation(np.arange(90) // 3 + 7 * seed)
+        return rng.normal(size=(n, 3)), np.resize([0, 1], n), None, whose
+
+    def make():
+        return LogisticRegression(rows_per_person=2, neighbors=relation, bounds="unit", epsilon=3.0, random_state=0)
+
+    first, released = post.fitted(make, rows(0), None)
+    second, again = post.fitted(make, rows(1), released)
+    assert len(again) == len(released) > 0
+    assert {key for key in first if not post.same(first[key], second[key])} == set()
