@@ -322,7 +322,7 @@ def test_the_auditor_attacks_whole_persons(name, relation):
     model = getattr(estimators, name)(
         epsilon=2.0, delta=1e-4, rows_per_person=4, neighbors=relation, bounds="unit", **more
     )
-    assert not discreet.audit(model, runs=600, n_jobs=1).caught
+    assert not discreet.audit(model, runs=1200, n_jobs=1).caught
 
 
 def test_the_auditor_gives_a_person_as_many_rows_as_the_model_allows():

@@ -74,9 +74,9 @@ class FittedEvent:
     GaussianDpEvent(noise_multiplier=2.0)
     """
 
-    def __init__(self, event: Any, persons: Any = None) -> None:
+    def __init__(self, event: Any, statement: Statement | None = None) -> None:
         self.event = event
-        self.persons = event if persons is None else persons  # the same, where persons have one row
+        self.statement = statement  # which knows what the rows of a person cost together
 
     def __repr__(self) -> str:
         return repr(self.event)
@@ -88,7 +88,7 @@ class FittedEvent:
 
     def to_standard(self, kind: Literal["pld", "rdp"]) -> Any:
         """An event that any accountant of ``dp_accounting`` reads and that is no more private than this one."""
-        return to_standard(self.persons, kind)
+        return to_standard(self.event if self.statement is None else self.statement.person_event, kind)
 
 
 class PrivateLinearModel(Inferential, BaseEstimator, ABC):
@@ -213,7 +213,7 @@ class PrivateLinearModel(Inferential, BaseEstimator, ABC):
             budget, event, solver.name, looks, not source.private, budget.epsilon if bought else None, people.most
         )
         self.privacy_ = earlier.added(made) if earlier else made
-        self.dp_event_ = FittedEvent(self.privacy_.event, self.privacy_.person_event)
+        self.dp_event_ = FittedEvent(self.privacy_.event, self.privacy_)
         return self
 
     def _refuse_early(self, X: Any, neighbors: Neighbours, targets: Targets) -> None:
