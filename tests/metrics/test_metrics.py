@@ -66,7 +66,7 @@ def test_without_noise_the_score_is_the_plain_one(name, weighted) -> None:
 @pytest.mark.parametrize("delta", ["auto", 1e-6])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_noisy_scores_are_near_and_keep_their_budget(name, neighbors, delta, weighted) -> None:
-    """Within six of its noises of the plain score (at most 2e-4 for a case, with Laplace tails); a price within epsilon."""
+    """Within six of its noises of the plain score (at most 2e-4 for a case: Laplace tails); price within epsilon."""
     function, truth, data = CASES[name]
     more = {"sample_weight": WEIGHTS} if weighted else {}
     found = function(epsilon=2.0, delta=delta, neighbors=neighbors, random_state=5, **more)

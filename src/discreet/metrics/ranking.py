@@ -77,7 +77,8 @@ def auc(
     if rows is not None and len(getattr(first, "classes_", (0, 1))) != 2:
         raise ValueError("the area under the ROC curve is for two classes; for more, score one class against the rest")
     shares = {"cells": 1.0} if public else {"cells": 0.85, "range": 0.15}
-    till = Till("auc", labels, shares, epsilon, delta, neighbors, random_state, sample_weight, weight_cap)
+    # the cells themselves say how many rows there are
+    till = Till("auc", labels, shares, epsilon, delta, neighbors, random_state, sample_weight, weight_cap, rows=0.0)
     scores = _scores(first, rows, till.neighbors)
     if not public:
         low, high = till.range("range", scores)
@@ -86,7 +87,9 @@ def auc(
     counts, noise = till.cells("cells", place + k * (labels == positive), 2 * k)
     value, sampling, privacy = area(counts[k:], counts[:k], noise, till.cap)
     look = Look("range of the scores", "public" if public else "paid", f"{k} bins of it")
-    return till.score(value, sampling, privacy, (0.0, 1.0), look)
+    known = till.neighbors.public_n and till.weight is None
+    n_rows = float(till.n) if known else max(float(counts.sum()), 1.0)
+    return till.score(value, sampling, privacy, (0.0, 1.0), look, n_rows=n_rows)
 
 
 def area(positives: Floats, negatives: Floats, noise: float, cap: float = 1.0) -> tuple[float, float, float]:

@@ -104,6 +104,8 @@ class Till:
         The budget.  ``delta="auto"`` is 0: so few numbers cost less under pure differential privacy.
     sample_weight, weight_cap
         Weights, and the public cap beyond which they count as the cap.
+    rows : float, default=0.5
+        What the number of rows is worth, relative to everything else together, where it is private (or weighted).
 
     Notes
     -----
@@ -128,6 +130,7 @@ class Till:
         random_state: RandomState,
         sample_weight: ArrayLike | None = None,
         weight_cap: float = 1.0,
+        rows: float = 0.5,
     ) -> None:
         self.metric, self.neighbors = metric, Neighbours.of(neighbors)
         exact_delta = _checked(epsilon, delta)
@@ -139,8 +142,8 @@ class Till:
         self.cap = weight_cap if sample_weight is not None else 1.0
         self.weight = row_weights(sample_weight, np.zeros((self.n, 1)), self.cap)
         parts = {**shares}
-        if not self.neighbors.public_n or self.weight is not None:
-            parts["rows"] = 0.15 * sum(parts.values())
+        if rows and (not self.neighbors.public_n or self.weight is not None):
+            parts["rows"] = rows * sum(parts.values())
         main = next(iter(parts.values())) / sum(parts.values())
         self.budget = Budget(epsilon, exact_delta, neighbors=self.neighbors)
         purse = Purse(_cheaper(self.budget, main), source_for(random_state))
@@ -156,7 +159,7 @@ class Till:
     def _counted(self) -> tuple[float, float]:
         """The number (or total weight) of the rows, and the deviation of its noise."""
         if "rows" not in self._shares:
-            return float(self.n), 0.0
+            return (float(self.n) if self.neighbors.public_n and self.weight is None else math.nan), 0.0
         if self.weight is None:
             value, noise = self.share("rows").release(self._survey(np.zeros(self.n)).count(), counts=True)
         else:
@@ -192,21 +195,25 @@ class Till:
         low, high = find_ranges(self._survey(values), self.share(name))
         return float(low[0]), float(high[0])
 
-    def score(self, value: float, sampling: float, noise: float, limits: tuple[float, float], *looks: Look) -> Score:
+    def score(
+        self, value: float, sampling: float, noise: float, limits: tuple[float, float], *looks: Look,
+        n_rows: float | None = None,
+    ) -> Score:  # fmt: skip
         """The result: `sampling` and `noise` are variances."""
         about = "number of rows" if self.weight is None else "total weight of the rows"
         usual = [
             Look("predictions", "public", "of a released model, or given; each depends on its own row alone"),
-            Look(about, "public" if "rows" not in self._shares else "paid"),
+            Look(about, "public" if self.neighbors.public_n and self.weight is None else "paid"),
             *([] if self.weight is None else [Look("largest weight", "public", f"{self.cap:g}")]),
             *looks,
         ]
         event = self.purse.promise().event
+        n_rows = self.rows[0] if n_rows is None else n_rows
         seeded = not self.purse.source.private
         made = Statement(self.budget, event, self.metric, usual, seeded=seeded)
         inside = min(max(value, limits[0]), limits[1])
         error = math.sqrt(sampling + noise)
-        return Score(self.metric, inside, error, math.sqrt(noise), self.rows[0], limits, made)
+        return Score(self.metric, inside, error, math.sqrt(noise), n_rows, limits, made)
 
 
 def total(till: Till, sums: tuple[float, float], middle: float) -> tuple[float, float]:
