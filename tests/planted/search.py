@@ -38,4 +38,5 @@ Outputs = NDArray[np.float64]
 def best_score(there: bool, times: int, rng: np.random.Generator, epsilon: float, runs: NDArray[np.int64]) -> Outputs:
     """The best of so many noisy scores of one row, `times` times over; each score is epsilon-private."""
     shift = 1.0 if there else 0.0
-    return np.array([(shift + rng.laplace(loc=0.0, scale=1 / epsilon, size=k)).max() for k in runs[:times]])[:, None]
+    best = np.array([rng.laplace(loc=shift, scale=1 / epsilon, size=k).max() for k in runs[:times]])[:, None]
+    return np.rint(best * 2.0**20) / 2.0**20  # on a public lattice: plain floats are told apart by their last bits
