@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import math
 import pickle
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -20,11 +21,11 @@ from discreet import L2, L1Ball, LinearRegression, LinearSVC, LogisticRegression
 from discreet.accounting.events import PureDpEvent, leaves
 from discreet.accounting.repeats import promise_of
 from discreet.audit.distinguishing import distinguish
-from discreet.model_selection import PrivateSearchCV
+from discreet.model_selection import PrivateSearchCV, methods
 from discreet.model_selection.candidates import check_search
 from discreet.model_selection.methods import Rows, _sealed, number_of_runs, plan_for
 from discreet.privacy import Budget, Neighbours, PrivacyError
-from discreet.randomness import SeededSource
+from discreet.randomness import SeededSource, system
 from tests.accounting.test_repeats import law
 from tests.planted import search as planted
 
@@ -291,6 +292,60 @@ def test_the_auditor_catches_a_fixed_number_of_runs_and_spares_a_random_one() ->
     assert verdicts["fixed"].caught, str(verdicts["fixed"])
     assert not verdicts["random"].caught, str(verdicts["random"])
     assert planted.fixed_number_of_runs(plan).pure() == pytest.approx(promised)
+
+
+class Stub:
+    """Candidates that are known beforehand: only the choice is left to chance."""
+
+    def fitted(self, index, *_):
+        return index
+
+
+def choices(plan, there, times, monkeypatch):
+    """What the ladder's own code chooses; the last row, if it is there, likes the first candidate and no other."""
+    labels = np.r_[np.zeros(9), 1.0 if there else 0.0]
+    monkeypatch.setattr(methods, "row_values", lambda *a: labels if a[2] == 0 else np.zeros(10))
+    split = methods.Split(np.zeros((0, 1)), np.zeros(0), np.zeros((10, 1)), labels, Neighbours.REPLACE_ONE)
+    return np.array([[float(methods.ladder(plan, Stub(), split, system()).index)] for _ in range(times)])
+
+
+def test_the_auditor_catches_a_choice_without_noise_and_spares_ours(monkeypatch) -> None:
+    """Fixed sizes, fresh noise: a sound twin is caught with probability at most 1e-4, the broken one always."""
+    plan = plan_of(PrivateSearchCV(MODEL, GRID, method="ladder", neighbors="replace_one"), Budget(1.0))
+    verdicts = []
+    for one in (plan, replace(plan, choice=30.0)):
+        sides = [choices(one, there, 1500, monkeypatch) for there in (True, False)]
+        verdicts.append(distinguish(*sides, 1.0, 0.0, 0.9999))
+    assert not verdicts[0].caught, str(verdicts[0])
+    assert verdicts[1].caught, str(verdicts[1])
+
+
+def released(X, y, **options):
+    """Everything that a search gives away, as numbers."""
+    search = PrivateSearchCV(
+        LogisticRegression(bounds="unit", classes=[0, 1]), {"penalty": [None, L2(5.0), L1Ball(2.0)]}, delta=1e-3,
+        **options,
+    ).fit(X, y)  # fmt: skip
+    score = getattr(search, "best_score_", 0.0)
+    return [*search.best_estimator_.coef_.ravel(), *search.best_estimator_.intercept_, search.best_index_, score]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("place", [0, 4])
+def test_the_whole_search_survives_the_auditor(method, place) -> None:
+    """Ten rows, of which the one that differs trains (place 0) or scores (place 4); all that is released is attacked.
+    Fresh noise: a sound search is caught with probability at most 1e-3."""
+    rows, labels = np.tile([1.0, 0.0], (10, 1)), np.ones(10, dtype=int)
+    sides = []
+    for value in (1, 0):
+        changed, other = rows.copy(), labels.copy()
+        other[place] = value
+        changed[place] *= 1 if value else -1
+        options = {"method": method, "neighbors": "replace_one", "epsilon": 1.0}
+        sides.append(np.array([released(changed, other, **options) for _ in range(800)]))
+    verdict = distinguish(*sides, 1.0, 1e-3, 0.999)
+    assert not verdict.caught, str(verdict)
 
 
 def test_the_public_name() -> None:

@@ -63,13 +63,13 @@ def squared_residuals(
 
 
 def _opened(
-    metric: str, y: Any, shares: dict[str, float], bounds_y: Any, clip: float | None, *budget: Any, rows: float = 0.5
+    metric: str, y: Any, shares: dict[str, float], bounds_y: Any, clip: float | None, **budget: Any
 ) -> tuple[Till, float, float, float, list[Look]]:
     """A till, the range of the target, the clip of a miss, and what to say about them."""
     known = target_range(bounds_y)
     if clip is not None and not (math.isfinite(clip) and clip > 0):
         raise ValueError(f"clip={clip!r} must be positive and finite: the most that a prediction is said to miss by")
-    till = Till(metric, y, shares if known else {**shares, "range": 0.15 * sum(shares.values())}, *budget, rows=rows)
+    till = Till(metric, y, shares if known else {**shares, "range": 0.15 * sum(shares.values())}, **budget)
     low, high = known or till.range("range", y)
     most = min(clip or math.inf, high - low)
     looks = [Look("range of the target", "public" if known else "paid", f"{low:g} to {high:g}")]
@@ -117,8 +117,9 @@ def mean_squared_error(
     first, rows, targets = paired(model, X, y)
     targets = numbers(targets, "y")
     till, low, high, most, looks = _opened(
-        "mean_squared_error", targets, {"squares": 0.9, "spread": 0.1}, bounds_y, clip,
-        epsilon, delta, neighbors, random_state, sample_weight, weight_cap,
+        "mean_squared_error", targets, {"squares": 0.9, "spread": 0.1}, bounds_y, clip, rows=0.5,
+        epsilon=epsilon, delta=delta, neighbors=neighbors, random_state=random_state, sample_weight=sample_weight,
+        weight_cap=weight_cap,
     )  # fmt: skip
     squares = squared_residuals(first, rows, targets, till.neighbors, low, high, most)
     value, noise = total(till, till.sum("squares", squares, 0.0, most**2), most**2 / 2)
@@ -171,8 +172,9 @@ def r2(
     first, rows, targets = paired(model, X, y)
     targets = numbers(targets, "y")
     till, low, high, most, looks = _opened(
-        "r2", targets, {"misses": 0.5, "squares": 0.3, "mean": 0.1, "spread": 0.1}, bounds_y, clip,
-        epsilon, delta, neighbors, random_state, sample_weight, weight_cap, rows=0.2,
+        "r2", targets, {"misses": 0.5, "squares": 0.3, "mean": 0.1, "spread": 0.1}, bounds_y, clip, rows=0.2,
+        epsilon=epsilon, delta=delta, neighbors=neighbors, random_state=random_state, sample_weight=sample_weight,
+        weight_cap=weight_cap,
     )  # fmt: skip
     half, (n, n_noise) = (high - low) / 2, till.rows
     t = np.clip(targets, low, high) - (low + high) / 2

@@ -130,7 +130,7 @@ def plan_for(search: Any, candidates: Candidates, budget: Budget) -> Plan:
     'repeat_and_select'
     """
     m = len(candidates.settings)
-    common = {
+    common: dict[str, Any] = {
         "validation": Fraction(search.validation).limit_denominator(1000),
         "scoring": candidates.scoring,
         "n_candidates": m,
@@ -148,7 +148,7 @@ def plan_for(search: Any, candidates: Candidates, budget: Budget) -> Plan:
     if search.method == "auto" and share.epsilon >= one.epsilon * (1 - 1e-6) and candidates.scoring != "auc":
         return climb
     event = RepeatedDpEvent(ParallelDpEvent((_event(one), PureDpEvent(one.epsilon))), gamma, float(search.shape))
-    law = {"gamma": gamma, "shape": float(search.shape), "mean": mean_of(gamma, search.shape)}
+    law: dict[str, Any] = {"gamma": gamma, "shape": float(search.shape), "mean": mean_of(gamma, search.shape)}
     return Plan("repeat_and_select", one, one.epsilon, event, **common, **law)
 
 
