@@ -229,6 +229,25 @@ def test_refusals_come_before_any_row(search, message) -> None:
         search.fit(UNREAD, UNREAD)
 
 
+def test_missing_values_are_refused_before_any_fit(monkeypatch) -> None:
+    fits = []
+    monkeypatch.setattr(LogisticRegression, "fit", lambda self, X, y: fits.append(1) or self)
+    holes = X.copy()
+    holes[4, 0] = np.nan  # a row that scores
+    with pytest.raises(ValueError, match="NaN"):
+        PrivateSearchCV(MODEL, GRID).fit(holes, Y)
+    with pytest.raises(ValueError, match="y holds missing"):
+        PrivateSearchCV(LINE, {"penalty": [None]}).fit(X, np.where(np.arange(3000) == 4, np.nan, T))
+    assert not fits
+
+
+def test_the_label_set_is_said_to_be_as_seen() -> None:
+    said = str(PrivateSearchCV(MODEL, GRID, epsilon=3.0).fit(X, Y).privacy_)
+    assert "label set: public (declared public as seen in the data)" in said
+    given = LogisticRegression(bounds=(-1, 1), classes=["no", "yes"])
+    assert "label set: public (given)" in str(PrivateSearchCV(given, GRID, epsilon=3.0).fit(X, Y).privacy_)
+
+
 def test_every_candidate_is_checked_before_any_is_fitted(monkeypatch) -> None:
     fits = []
     monkeypatch.setattr(LogisticRegression, "fit", lambda self, X, y: fits.append(1) or self)
@@ -322,10 +341,8 @@ def test_the_auditor_catches_a_choice_without_noise_and_spares_ours(monkeypatch)
 
 def released(X, y, **options):
     """Everything that a search gives away, as numbers."""
-    search = PrivateSearchCV(
-        LogisticRegression(bounds="unit", classes=[0, 1]), {"penalty": [None, L2(5.0), L1Ball(2.0)]}, delta=1e-3,
-        **options,
-    ).fit(X, y)  # fmt: skip
+    model = LogisticRegression(bounds="unit", classes=[0, 1])
+    search = PrivateSearchCV(model, {"penalty": [L2(1.0), L2(5.0)]}, delta=1e-3, repeats=6, **options).fit(X, y)
     score = getattr(search, "best_score_", 0.0)
     return [*search.best_estimator_.coef_.ravel(), *search.best_estimator_.intercept_, search.best_index_, score]
 
@@ -343,7 +360,7 @@ def test_the_whole_search_survives_the_auditor(method, place) -> None:
         other[place] = value
         changed[place] *= 1 if value else -1
         options = {"method": method, "neighbors": "replace_one", "epsilon": 1.0}
-        sides.append(np.array([released(changed, other, **options) for _ in range(800)]))
+        sides.append(np.array([released(changed, other, **options) for _ in range(250)]))
     verdict = distinguish(*sides, 1.0, 1e-3, 0.999)
     assert not verdict.caught, str(verdict)
 

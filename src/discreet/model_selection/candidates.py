@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
 from sklearn.model_selection import ParameterGrid
 from sklearn.pipeline import Pipeline
-from sklearn.utils import get_tags
+from sklearn.utils import check_array, get_tags
 
 from discreet.estimators.base import PrivateLinearModel
 from discreet.metrics.regression import target_range
 from discreet.privacy import Budget, Neighbours, PrivacyError
 from discreet.randomness import Source, source_for
 
-__all__ = ["Candidates", "check_search", "default_delta", "inside", "take"]
+__all__ = ["Candidates", "check_rows", "check_search", "default_delta", "inside", "take"]
 
 METHODS = ("auto", "ladder", "repeat_and_select")
 SUMS = ("accuracy", "log_loss", "mean_squared_error")  # scores that are sums over rows
@@ -160,6 +160,20 @@ def check_search(search: Any) -> Candidates:
             )
     scoring = _scoring(search, model)
     return Candidates(search.estimator, settings, neighbors, scoring)
+
+
+def check_rows(X: Any, y: NDArray[Any], *, plain: bool) -> None:
+    """Refuse missing values and the like in all rows at once, before some of them train and others score.
+
+    >>> check_rows(np.eye(2), np.array([0.0, np.nan]), plain=True)
+    Traceback (most recent call last):
+    ...
+    ValueError: y holds missing or infinite entries; drop or impute such rows by a public rule first
+    """
+    if plain:
+        check_array(X, accept_sparse=["csr", "csc"], dtype=np.float64)
+    if y.dtype.kind == "f" and not np.isfinite(y).all():
+        raise ValueError("y holds missing or infinite entries; drop or impute such rows by a public rule first")
 
 
 def _check_numbers(search: Any) -> None:

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from discreet.accounting.events import ApproximateDpEvent, compose
 from discreet.estimators.base import FittedEvent
 from discreet.estimators.statement import Look, Statement
-from discreet.model_selection.candidates import check_search, default_delta, inside
+from discreet.model_selection.candidates import check_rows, check_search, default_delta, inside
 from discreet.model_selection.methods import Plan, Rows, ladder, plan_for, repeat_and_select
 from discreet.privacy import Budget, Neighbours
 from discreet.randomness import source_for
@@ -149,11 +149,12 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
         candidates = check_search(self)
         rows = Rows(X, np.asarray(y), neighbors)
         candidates.check_shapes(X, self.epsilon, self.delta)
+        check_rows(X, rows.y, plain=not candidates.prefix)
         budget = Budget(self.epsilon, default_delta(self.delta, rows.n, neighbors), neighbors=neighbors)
         source = source_for(self.random_state)
         searching, later = (budget, None) if self.refit is False else _divided(budget, float(self.refit))
         plan = plan_for(self, candidates, searching)
-        candidates = candidates.labelled(rows.y)
+        given, candidates = candidates, candidates.labelled(rows.y)
         split = rows.split(plan.validation, source.child("split"))
         run = ladder if plan.method == "ladder" else repeat_and_select
         found = run(plan, candidates, split, source.child(plan.method))
@@ -166,7 +167,11 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
         self.cv_results_ = {"params": list(candidates.settings)}
         if found.score is not None:
             self.best_score_ = found.score
-        looks = self._looks(plan, inside(model).privacy_.looks, later)
+        own = inside(model).privacy_.looks
+        if candidates is not given:
+            seen = Look("label set", "public", "declared public as seen in the data")
+            own = [seen if look.thing == seen.thing else look for look in own]
+        looks = self._looks(plan, own, later)
         self.privacy_ = Statement(budget, event, f"search: {plan.method}", looks, seeded=not source.private)
         self.dp_event_ = FittedEvent(event)
         _stamp(model, self.privacy_, self.random_state)
