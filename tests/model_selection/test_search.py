@@ -141,13 +141,13 @@ def test_sparse_rows_and_small_grids() -> None:
     assert search.privacy_.solver == "search: ladder"
 
 
-@pytest.mark.parametrize("settings", [1, 2, 3, 8])
+@pytest.mark.parametrize("settings", [1, 3, 4, 8])
 def test_auto_takes_what_leaves_fits_more(settings) -> None:
     grid = {"penalty": [L2(float(a + 1)) for a in range(settings)]}
     plans = {m: plan_of(PrivateSearchCV(MODEL, grid, method=m)) for m in ("auto", *METHODS)}
     best = max(plans[m].each.epsilon for m in METHODS)
     assert plans["auto"].each.epsilon >= best * (1 - 1e-4)
-    assert plans["auto"].method == ("ladder" if settings <= 2 else "repeat_and_select")
+    assert plans["auto"].method == ("ladder" if settings <= 3 else "repeat_and_select")
     for plan in plans.values():
         assert accounting.epsilon(plan.event, 1e-6) <= 1.0 * (1 + 1e-6)
         assert plan.choice <= 1.0
@@ -298,7 +298,7 @@ def test_the_auditor_catches_a_fixed_number_of_runs_and_spares_a_random_one() ->
     """The best of 400 scores, each of epsilon one half, at the price (one) of a random number of runs; and the best of
     a number drawn by the law.  A sound twin is caught with probability at most 5 %; seeds are fixed."""
     times, epsilon = 20_000, 0.5
-    plan = plan_of(PrivateSearchCV(MODEL, {"penalty": [L2(float(a + 1)) for a in range(4)]}), Budget(1.0))
+    plan = plan_of(PrivateSearchCV(MODEL, {"penalty": [L2(float(a + 1)) for a in range(4)]}, shape=0.0), Budget(1.0))
     assert plan.each.epsilon == pytest.approx(epsilon)
     promised = accounting.epsilon(planted.fixed_number_of_runs(plan), 0.0)
     source = SeededSource(3)

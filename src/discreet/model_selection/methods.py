@@ -125,7 +125,7 @@ def plan_for(search: Any, candidates: Candidates, budget: Budget) -> Plan:
     >>> from discreet import L2, LogisticRegression
     >>> from discreet.model_selection import PrivateSearchCV
     >>> from discreet.model_selection.candidates import check_search
-    >>> search = PrivateSearchCV(LogisticRegression(), {"penalty": [L2(1), L2(2), L2(3)]})
+    >>> search = PrivateSearchCV(LogisticRegression(), {"penalty": [L2(1), L2(2), L2(3), L2(4)]})
     >>> plan_for(search, check_search(search), Budget(1, 1e-6)).method
     'repeat_and_select'
     """

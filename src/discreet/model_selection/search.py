@@ -39,8 +39,8 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
         Each candidate is trained once with an equal share of the budget; permute-and-flip chooses by clipped scores
         with the whole budget again, as the rows that score are others than those that train.
     ``"repeat_and_select"``
-        A secret random number of times a random candidate is trained and scored with a bit less than half of epsilon;
-        the best run is released.  The price hardly depends on how many candidates there are.
+        A secret random number of times a random candidate is trained and scored with a bit less than a third of
+        epsilon; the best run is released.  The price hardly depends on how many candidates there are.
 
     Parameters
     ----------
@@ -61,9 +61,9 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
         The most that one row counts in the log-loss.
     repeats : float or "auto"
         The mean number of runs; 5 for each candidate.  It costs delta, and time, but hardly any epsilon.
-    shape : float, default=0.0
-        Of the law of the number of runs, above -1: an epsilon costs ``2 + shape`` times as much as one run.  Small
-        shapes are cheap and stop after one run more often.
+    shape : float, default=1.0
+        Of the law of the number of runs, above -1: the search costs ``2 + shape`` times the epsilon of one run.  Small
+        shapes are cheap and stop after one run more often; 1 is the geometric law.
     refit : False or float
         The share of the budget for a new fit of the winner on all rows.  False releases the selected model itself.
     random_state : None or int
@@ -112,7 +112,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
         validation: float = 0.2,
         clip: float = 5.0,
         repeats: float | Literal["auto"] = "auto",
-        shape: float = 0.0,
+        shape: float = 1.0,
         refit: float | Literal[False] = False,
         random_state: Any = None,
     ) -> None:
