@@ -19,7 +19,7 @@ ROWS = (
     ("mechanisms",),
     ("curator",),
     ("solvers", "moments", "local"),
-    ("inference", "estimators", "preprocessing", "model_selection", "audit", "metrics"),
+    ("inference", "estimators", "metrics", "preprocessing", "model_selection", "audit"),
     ("plan", "report", "plots", "testing", "catalogue"),
     ("cli",),
 )

@@ -81,4 +81,6 @@ def _leaf(leaf: dp_event.DpEvent) -> float:
         from discreet.accounting.subsampling import amplify
 
         return amplify(epsilon_of(leaf.event), 0.0, leaf.sampling_probability)[0]
+    if isinstance(leaf, dp_event.RepeatAndSelectDpEvent):
+        return float(2 + leaf.shape) * epsilon_of(leaf.event)  # infinite for the Poisson law, whose shape is
     return math.inf
