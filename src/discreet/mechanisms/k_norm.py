@@ -11,7 +11,7 @@ import numpy as np
 
 from discreet.mechanisms.base import Additive, Integers, positive_noise, round_up
 from discreet.mechanisms.exact import Deviate, Sampler, Stream, WordReader, deviate, sampler, table
-from discreet.privacy import Bounded, Sealed
+from discreet.privacy import Bounded, PrivacyError, Sealed
 from discreet.randomness import Source, noise_disabled, system
 
 __all__ = ["KNorm"]
