@@ -24,6 +24,7 @@ from pyarrow import parquet
 from discreet import curator
 from discreet.curator import Clip, Curator, Cursor, RowBounds, Survey, make_curator, make_survey
 from discreet.curator.blocks import gradient_blocks, half_step
+from discreet.curator.classes import class_sums, own_margins
 from discreet.curator.eigenvalue import smallest_eigenvalue
 from discreet.curator.magnitudes import column_magnitudes, pooled_magnitudes, uncommon_entries
 from discreet.curator.ranks import rank_scores
@@ -165,6 +166,8 @@ STATISTICS: dict[str, Callable[[Curator], Bounded]] = {
     "partial, softmax": lambda c: c.cursor(SoftmaxLoss(3), model(c, 3)).partial(c.n_weights + 1, Clip(0.3)),
     "norms": lambda c: c.norm_histogram([0.2, 0.8, 1.1]),
     "slopes": lambda c: c.slope_histogram(LogisticLoss(), model(c), [0.2, 0.8]),
+    "class sums": lambda c: class_sums(c, 2),
+    "own margins": lambda c: own_margins(c, np.outer([-1, 1], THETA[: c.n_features]), [0.1, 0.0], [-0.3, 0.0, 0.4]),
     "blocks": lambda c: gradient_blocks(c, LogisticLoss(), model(c))[0],
     "half step": lambda c: half_step(c, SquaredLoss(), model(c), (0.5, 0.25), 0.4)[0],
     "transformed": lambda c: c.transformed(np.ones((2, c.n_features)) / 3, RowBounds(l2=0.5)).gradient(
