@@ -43,7 +43,10 @@ def test_a_row_moves_one_block_by_its_bound_and_a_replaced_row_two(relation: Nei
     else:
         rows.append((X, y))
     weights = [np.ones(6), np.append(np.ones(5), 0.0)[: len(rows[1][0])] if relation is Neighbours.ZERO_OUT else None]
-    made = [make_curator(a, b, bounds=bounds, neighbors=relation, sample_weight=w) for (a, b), w in zip(rows, weights, strict=True)]
+    made = [
+        make_curator(a, b, bounds=bounds, neighbors=relation, sample_weight=w)
+        for (a, b), w in zip(rows, weights, strict=True)
+    ]
     for ask in (lambda c: class_sums(c, K), lambda c: own_margins(c, np.eye(K, P), np.zeros(K), [0.0, 0.5])):
         one, other = (ask(c) for c in made)
         moved = np.abs(unseal(one) - unseal(other)).reshape(K, -1)

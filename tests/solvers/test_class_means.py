@@ -120,9 +120,10 @@ def test_the_rule_takes_it_for_few_dense_rows_only() -> None:
 def test_rows_in_a_public_box_are_cut_without_paying_where_that_is_better() -> None:
     small = LogisticRegression(epsilon=1, delta=0, bounds=(0, 1), random_state=0)
     rng = np.random.default_rng(0)
-    X = rng.uniform(0, 1, (3000, 4))
+    X = rng.uniform(0, 1, (3000, 36))
     small.fit(X, X[:, 0] > 0.5)
-    assert small.bounds_.l2 == 0.25 * 2 and "row norm" not in str(small.privacy_)
+    assert small.bounds_.l2 == 0.25 * 6
+    assert "row norm" not in str(small.privacy_)
     large = LogisticRegression(epsilon=1, delta=1e-6, bounds=(0, 1), random_state=0).fit(X, X[:, 0] > 0.5)
     assert "row norm" in str(large.privacy_)
 
@@ -132,5 +133,7 @@ def test_few_rows_make_good_models() -> None:
     for load, least in ((load_breast_cancer, 0.90), (load_iris, 0.85)):
         X, y = load(return_X_y=True)
         box = (X.min(axis=0), X.max(axis=0))
-        found = [LogisticRegression(epsilon=1, delta=0, bounds=box, random_state=s).fit(X, y).score(X, y) for s in range(8)]
+        found = [
+            LogisticRegression(epsilon=1, delta=0, bounds=box, random_state=s).fit(X, y).score(X, y) for s in range(8)
+        ]
         assert np.mean(found) > least

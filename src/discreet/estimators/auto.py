@@ -56,7 +56,11 @@ def few_rows(problem: Problem, sparse: bool) -> Solver | None:
     'class_means'
     """
     dense = not sparse and problem.n_features <= problem.rows
-    if problem.penalty is not None or not dense or not _few(problem.loss, problem.budget, problem.rows, problem.n_features):
+    if (
+        problem.penalty is not None
+        or not dense
+        or not _few(problem.loss, problem.budget, problem.rows, problem.n_features)
+    ):
         return None
     return ClassMeans()
 
@@ -87,8 +91,9 @@ def unpaid_length(loss: Loss, budget: Budget, rows: int, p: int, sparse: bool) -
     few = _few(loss, budget, rows, p)
     if not (few or budget.is_pure or rows < SMALL or rows * strength(budget) < UNKNOWN):
         return None
-    part = 1.0 if few and budget.is_pure else 0.35 if few else 0.25
-    return part * math.sqrt(p)
+    if few and budget.is_pure:
+        return math.sqrt(p)
+    return max((0.35 if few else 0.25) * math.sqrt(p), 1.0)  # with few columns the length of a row says much
 
 
 RULES: tuple[Rule, ...] = (

@@ -1,4 +1,4 @@
-"""The K-norm mechanism: noise whose density falls with a norm of the whole vector, rounded to whole numbers, exactly."""
+"""The K-norm mechanism: noise whose density falls with a norm of the vector, rounded to whole numbers, exactly."""
 
 from __future__ import annotations
 
@@ -174,7 +174,7 @@ def _rounded(scale: Sampler, directions: list[Deviate], radii: list[Deviate]) ->
 
 
 def _cube(scale: Sampler, words: WordReader, n: int) -> Integers:
-    """``round(scale * r * u)``, r Gamma(n + 1) and u uniform in the cube from -1 to 1, digits being added until certain.
+    """``round(scale * r * u)``, r Gamma(n + 1) and u uniform from -1 to 1, digits being added until it is certain.
 
     The norm of such a vector is Gamma(n), and given its norm it is uniform on the surface of a cube.
     """

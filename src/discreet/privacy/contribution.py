@@ -57,7 +57,9 @@ class Contribution:
         linf = min(big)
         l2 = min(b for b in (self.l2, self.l1, isqrt_up(size * linf * linf)) if b is not None)
         l1 = min(b for b in (self.l1, size * linf, isqrt_up(size * l2 * l2)) if b is not None)
-        return Contribution(l1=l1, l2=min(l2, l1), linf=linf, monotone=self.monotone, acute=self.acute, apart=self.apart)
+        return Contribution(
+            l1=l1, l2=min(l2, l1), linf=linf, monotone=self.monotone, acute=self.acute, apart=self.apart
+        )
 
     def sensitivity(self, norm: Norm, neighbors: Neighbours) -> int:
         """How far two neighbours' statistics can be apart: the one place where this is worked out.

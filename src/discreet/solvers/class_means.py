@@ -28,7 +28,7 @@ STEEPEST = 4.0  # what the slope is drawn to where rows say little: classes two 
 
 @dataclass(frozen=True)
 class ClassMeans(Solver):
-    r"""Release the sum of each class, put the boundary midway between the means, and fit slope and offset to a histogram.
+    r"""Release the sum of each class, put the boundary midway between means, and fit slope and offset to a histogram.
 
     One vector of sums, in which a row is in the block of its class only, costs as much for many classes as for one.
     Under pure privacy its noise is that of the K-norm mechanism, for a cube where the rows' bounds are a box: the least
@@ -153,7 +153,8 @@ def _on_simplex(counts: Floats, total: float) -> Floats:
     """
     falling = np.sort(counts.ravel())[::-1]
     over = (np.cumsum(falling) - total) / np.arange(1, falling.size + 1)
-    return np.maximum(counts - over[np.flatnonzero(falling > over)[-1]], 0.0)
+    least = float(over[np.flatnonzero(falling > over)[-1]])
+    return np.asarray(np.maximum(counts - least, 0.0))
 
 
 def fitted(found: Floats, counts: Floats, keep: float, jitter: float) -> tuple[float, Floats]:
