@@ -10,12 +10,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from discreet.curator.base import CuratorCore, _Ones
 from discreet.curator.clip import Residuals
-from discreet.curator.grid import WEIGHT_STEPS
+from discreet.curator.grid import WEIGHT_STEPS, Grid
 from discreet.curator.rows import Rows
 from discreet.curator.statistics import public_edges
 from discreet.privacy import Bounded, Contribution, isqrt_up
 
-__all__ = ["class_sums", "own_margins"]
+__all__ = ["class_bound", "class_sums", "own_margins"]
 
 Floats = NDArray[np.float64]
 
@@ -27,6 +27,21 @@ def _codes(rows: Rows, a: int, b: int, n_classes: int) -> NDArray[np.int64]:
     y = rows.y[a:b]
     codes = (y > 0) if n_classes == 2 else np.clip(y, 0, n_classes - 1)
     return np.asarray(codes, dtype=np.int64)
+
+
+def class_bound(grid: Grid, n_classes: int) -> tuple[Contribution, Fraction]:
+    """What one row puts into :func:`class_sums`, and the unit, from public bounds alone.
+
+    >>> from discreet.curator import RowBounds
+    >>> bound, unit = class_bound(RowBounds(linf=1, intercept=8.0).grid(4), 2)
+    >>> float(bound.linf * unit), round(float(bound.l2 * unit), 2)
+    (1.0, 2.24)
+    """
+    plan, count = Residuals(_Ones, grid, None), grid.feature_linf
+    square, limit = max(grid.l2**2 - grid.constant**2, 1) + count**2, plan.limit
+    l1 = limit * (grid.l1 - grid.constant + count)
+    bound = Contribution(l1=l1, l2=limit * isqrt_up(square), linf=limit * count, apart=n_classes)
+    return bound, plan.gradient_unit
 
 
 def class_sums(curator: CuratorCore, n_classes: int) -> Bounded:
@@ -70,11 +85,8 @@ def class_sums(curator: CuratorCore, n_classes: int) -> Bounded:
         acc[p] += residuals.sum(axis=0) * count
 
     value = curator._sum((p + 1, n_classes), limit * count, work)
-    square = max(grid.l2**2 - grid.constant**2, 1) + count**2
-    bound = Contribution(
-        l1=limit * (grid.l1 - grid.constant + count), l2=limit * isqrt_up(square), linf=limit * count, apart=n_classes
-    )
-    return curator._sealed(np.ascontiguousarray(value.T).reshape(-1), bound, plan.gradient_unit)
+    bound, unit = class_bound(grid, n_classes)
+    return curator._sealed(np.ascontiguousarray(value.T).reshape(-1), bound, unit)
 
 
 def own_margins(curator: CuratorCore, weights: ArrayLike, offsets: ArrayLike, edges: ArrayLike) -> Bounded:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
@@ -11,10 +10,10 @@ import numpy as np
 from dp_accounting.dp_event import NoOpDpEvent
 from numpy.typing import NDArray
 
-from discreet.accounting.published import strength
+from discreet.accounting.published import pure_part
 from discreet.curator import Curator
-from discreet.curator.classes import class_sums, own_margins
-from discreet.privacy import Budget
+from discreet.curator.classes import class_bound, class_sums, own_margins
+from discreet.privacy import Bounded
 from discreet.solvers.base import Ask, Plan, Problem, Solver, Weights
 from discreet.solvers.queries import NoisySum, Query, VectorSum
 
@@ -79,7 +78,7 @@ class ClassMeans(Solver):
         """The number of classes, and the norm in which noise is cheaper."""
         grid, d = problem.grid, problem.n_features + 1
         cube = grid.feature_linf**2 * (d + 2) <= 3 * (grid.l2**2 - grid.constant**2 + grid.feature_linf**2)
-        return {"steps": 1, "classes": max(problem.loss.n_outputs, 2), "norm": "linf" if cube else "l2", "spread": 0.0}
+        return {"steps": 1, "classes": max(problem.loss.n_outputs, 2), "norm": "linf" if cube else "l2"}
 
     def queries(self, problem: Problem, schedule: Mapping[str, Any]) -> Mapping[str, Query]:
         """The sums by class, and the histogram of margins."""
@@ -89,28 +88,19 @@ class ClassMeans(Solver):
 
     def plan(self, problem: Problem) -> Plan:
         """Gaussian noise, or where it is less the pure noise, which costs no delta."""
-        found = super().plan(problem)
-        d, norm = problem.n_features + 1, found.schedule["norm"]
-        shape = math.sqrt(d + 1) if norm == "l2" else math.sqrt((d + 1) * (d + 2) / 3)
-        if not problem.budget.is_pure and problem.budget.kind == "dp" and isinstance(problem.spent, NoOpDpEvent):
-            grid = problem.grid
-            square = grid.l2**2 - grid.constant**2 + grid.feature_linf**2
-            gaussian = math.sqrt(square) / (strength(problem.budget) * math.sqrt(1 - self.share))
-            row = math.sqrt(square) if norm == "l2" else grid.feature_linf
-            if row * shape / (problem.budget.epsilon * (1 - self.share)) < gaussian:
-                pure = Budget(problem.budget.epsilon, neighbors=problem.budget.neighbors)
-                found = replace(super().plan(replace(problem, budget=pure)), budget=problem.budget)
-        sums: Any = found.mechanisms["sums"]
-        spread = shape / sums.epsilon if hasattr(sums, "epsilon") else sums.noise_multiplier
-        facts = {"spread": spread, "norm": norm if hasattr(sums, "epsilon") else "l2"}
-        facts["jitter"] = _deviation(found.mechanisms["margins"]) * problem.budget.neighbors.moves
-        return replace(found, schedule={**found.schedule, **facts})
+        found, budget = super().plan(problem), problem.budget
+        if budget.is_pure or budget.kind != "dp" or not isinstance(problem.spent, NoOpDpEvent):
+            return found
+        pure = super().plan(replace(problem, budget=pure_part(budget)))
+        k, (bound, unit) = found.schedule["classes"], class_bound(problem.grid, found.schedule["classes"])
+        blank = Bounded(np.zeros(k * (problem.n_features + 1)), bound, unit, budget.neighbors)
+        noises: list[Any] = [plan.mechanisms["sums"] for plan in (pure, found)]
+        return replace(pure, budget=budget) if noises[0].variance(blank) < noises[1].variance(blank) else found
 
     def run(self, problem: Problem, schedule: Mapping[str, Any], curator: Curator, ask: Ask) -> Weights:
         """Sums, means, margins, then a line through the histogram."""
-        k, p, moves = schedule["classes"], problem.n_features, problem.budget.neighbors.moves
-        sealed = class_sums(curator, k)
-        noise = schedule["spread"] * float(sealed.contribution.known(schedule["norm"]) * sealed.unit) * moves
+        k, p, sealed = schedule["classes"], problem.n_features, class_sums(curator, schedule["classes"])
+        noise = ask.deviation("sums", sealed)
         sums = np.asarray(ask.sums(sealed)).reshape(k, p + 1)
         one = problem.grid.feature_linf * problem.grid.size
         counts = np.maximum(sums[:, p] / one, min(2 * noise / one, problem.rows / (2 * k)))
@@ -118,8 +108,9 @@ class ClassMeans(Solver):
         squares = (means**2).sum(axis=1) - p * (noise / counts) ** 2  # the noise's own part taken off
         means, keep, apart = self._separated(means, counts, noise)
         offsets = -(squares - squares.mean()) / (2 * apart)
-        found = np.asarray(ask.margins(own_margins(curator, means / apart, offsets, EDGES))).reshape(k, -1)
-        slope, shift = fitted(_on_simplex(found, float(counts.sum())), counts, keep, schedule["jitter"])
+        cells = own_margins(curator, means / apart, offsets, EDGES)
+        found = _on_simplex(np.asarray(ask.margins(cells)).reshape(k, -1), float(counts.sum()))
+        slope, shift = fitted(found, counts, keep, ask.deviation("margins", cells))
         weights, offsets = slope * means / apart, slope * offsets + shift
         if problem.loss.n_outputs == 1:
             weights, offsets = weights[1] - weights[0], offsets[1] - offsets[0]
@@ -138,11 +129,6 @@ class ClassMeans(Solver):
         keep = max(1 - expected / scatter, 0.0)
         pairs = 2 * scatter * total**2 / (total**2 - float(counts @ counts))
         return around, keep, max(keep, 0.05) * pairs
-
-
-def _deviation(mechanism: Any) -> float:
-    """The standard deviation of one noisy count."""
-    return float(math.sqrt(2) / mechanism.epsilon if hasattr(mechanism, "epsilon") else mechanism.noise_multiplier)
 
 
 def _on_simplex(counts: Floats, total: float) -> Floats:
