@@ -37,6 +37,7 @@ class Entry:
 
 _EVENTS = {
     "adaptive_gradient_descent": "zCDP filter over Gaussians and selections",
+    "class_means": "one K-norm (or Gaussian) vector and one histogram",
     "coordinate_descent": "Gaussians, one per coordinate step",
     "frank_wolfe": "bounded-range selections (or Gaussians)",
     "greedy_coordinate_descent": "bounded-range selections and Gaussians",
@@ -55,6 +56,7 @@ _EVENTS = {
 }
 _SOURCES = {
     "adaptive_gradient_descent": "003",
+    "class_means": "beyond",
     "coordinate_descent": "004",
     "greedy_coordinate_descent": "004",
     "newton": "beyond",

@@ -68,7 +68,7 @@ def attacked(name, epsilon, relation, runs):
     return found
 
 
-@pytest.mark.parametrize("name", ["objective_perturbation", "frank_wolfe", "sgd"])
+@pytest.mark.parametrize("name", ["objective_perturbation", "frank_wolfe", "sgd", "class_means"])
 def test_no_solver_is_caught(name):
     for result in attacked(name, 1.0, "zero_out", 200):
         assert not result.caught, result

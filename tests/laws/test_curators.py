@@ -24,6 +24,7 @@ from pyarrow import parquet
 from discreet import curator
 from discreet.curator import Clip, Curator, Cursor, RowBounds, Survey, make_curator, make_survey
 from discreet.curator.blocks import gradient_blocks, half_step
+from discreet.curator.classes import class_sums, own_margins
 from discreet.curator.eigenvalue import smallest_eigenvalue
 from discreet.curator.magnitudes import column_magnitudes, pooled_magnitudes, uncommon_entries
 from discreet.curator.ranks import rank_scores
@@ -122,6 +123,10 @@ def moved(c: Curator, clip: Clip | None) -> Bounded:
     return cursor.partial(2, clip)
 
 
+def each_clipped(c: Curator) -> Clip:
+    return Clip(np.linspace(0.1, 0.5, c.n_weights), norm="per_coordinate")
+
+
 STATISTICS: dict[str, Callable[[Curator], Bounded]] = {
     "count": lambda c: c.count(),
     "rows": lambda c: c.sum_rows(),
@@ -134,27 +139,19 @@ STATISTICS: dict[str, Callable[[Curator], Bounded]] = {
     "squared, linf": lambda c: c.gradient(SquaredLoss(), model(c), Clip(0.05, norm="linf")),
     "squared, linf drop": lambda c: c.gradient(SquaredLoss(), model(c), Clip(1.5, norm="linf", mode="drop")),
     "squared, slope": lambda c: c.gradient(SquaredLoss(), model(c), Clip(0.3, norm="slope")),
-    "squared, coordinates": lambda c: c.gradient(
-        SquaredLoss(), model(c), Clip(np.linspace(0.1, 0.5, c.n_weights), norm="per_coordinate")
-    ),
-    "squared, coordinates drop": lambda c: c.gradient(
-        SquaredLoss(), model(c), Clip(0.3, norm="per_coordinate", mode="drop")
-    ),
+    "squared, coordinates": lambda c: c.gradient(SquaredLoss(), model(c), each_clipped(c)),
+    "squared, coordinates drop": lambda c: c.gradient(SquaredLoss(), model(c), Clip(0.3, "per_coordinate", "drop")),
     "softmax": lambda c: c.gradient(SoftmaxLoss(3), model(c, 3)),
     "softmax, l2": lambda c: c.gradient(SoftmaxLoss(3), model(c, 3), Clip(0.2)),
     "softmax, l1": lambda c: c.gradient(SoftmaxLoss(3), model(c, 3), Clip(0.2, norm="l1")),
     "softmax, linf drop": lambda c: c.gradient(SoftmaxLoss(3), model(c, 3), Clip(0.6, norm="linf", mode="drop")),
     "objective": lambda c: c.objective(LogisticLoss(), np.outer([0.0, 1.0, -2.0], model(c)), clip=1.5),
     "difference": lambda c: c.gradient(LogisticLoss(), model(c), reference=-0.3 * model(c)),
-    "difference, slope": lambda c: c.gradient(
-        SquaredLoss(), model(c), Clip(0.3, norm="slope"), reference=0.5 * model(c)
-    ),
+    "difference, slope": lambda c: c.gradient(SquaredLoss(), model(c), Clip(0.3, "slope"), reference=0.5 * model(c)),
     "difference, softmax": lambda c: c.gradient(SoftmaxLoss(3), model(c, 3), Clip(0.2), reference=-model(c, 3)),
     "column squares": lambda c: c.column_squares(),
     "steepness": lambda c: c.steepness(LogisticLoss(), model(c), np.linspace(0.3, 50.0, c.n_weights)),
-    "steepness, clipped": lambda c: c.steepness(
-        SquaredLoss(), model(c), 1.0, Clip(np.linspace(0.1, 0.5, c.n_weights), norm="per_coordinate")
-    ),
+    "steepness, clipped": lambda c: c.steepness(SquaredLoss(), model(c), 1.0, each_clipped(c)),
     "second moments": lambda c: c.second_moments(),
     "hessian": lambda c: c.second_moments(LogisticLoss(), model(c)),
     "sandwich": lambda c: c.sandwich(LogisticLoss(), model(c), (1.0, 0.95)),
@@ -165,6 +162,8 @@ STATISTICS: dict[str, Callable[[Curator], Bounded]] = {
     "partial, softmax": lambda c: c.cursor(SoftmaxLoss(3), model(c, 3)).partial(c.n_weights + 1, Clip(0.3)),
     "norms": lambda c: c.norm_histogram([0.2, 0.8, 1.1]),
     "slopes": lambda c: c.slope_histogram(LogisticLoss(), model(c), [0.2, 0.8]),
+    "class sums": lambda c: class_sums(c, 2),
+    "own margins": lambda c: own_margins(c, np.outer([-1, 1], THETA[: c.n_features]), [0.1, 0.0], [-0.3, 0.4]),
     "blocks": lambda c: gradient_blocks(c, LogisticLoss(), model(c))[0],
     "half step": lambda c: half_step(c, SquaredLoss(), model(c), (0.5, 0.25), 0.4)[0],
     "transformed": lambda c: c.transformed(np.ones((2, c.n_features)) / 3, RowBounds(l2=0.5)).gradient(

@@ -106,3 +106,53 @@ def test_sealed_noise_and_no_noise() -> None:
     with without_privacy():
         assert not unseal(KNorm.sealed_noise(3, 1000.0, Fraction(1))).any()
         assert KNorm(0.0).release(statistic()).tolist() == [0.0, 12.5, 25.0]
+
+
+@pytest.mark.parametrize(("n", "runs"), [(1, 4000), (2, 4000), (31, 400)])
+def test_cube_norm_is_gamma_and_places_uniform(n: int, runs: int) -> None:
+    mechanism = KNorm(1.0, "linf", source=SeededSource(20 + n))
+    z = np.array([mechanism.noise(2.0**30, n) for _ in range(runs)]) / 2.0**30
+    largest = np.abs(z).max(axis=1)
+    assert stats.kstest(largest, stats.gamma(n).cdf).pvalue > ALARM
+    assert stats.binomtest(int((z > 0).sum()), z.size).pvalue > ALARM
+    if n > 1:  # given the norm, the coordinate that attains it is any one, and the others are uniform
+        at = np.abs(z).argmax(axis=1)
+        assert stats.chisquare(np.bincount(at, minlength=n)).pvalue > ALARM
+        others = (np.abs(z) / largest[:, None])[np.arange(n)[None, :] != at[:, None]]
+        assert stats.kstest(others, stats.uniform.cdf).pvalue > ALARM
+
+
+@pytest.mark.parametrize("scale", [0.5, 100.0, 2.0**40 * 1.3])
+def test_cube_rounding_equals_mpmath(scale: float) -> None:
+    rng = np.random.default_rng(0)
+    for n in (1, 2, 7):
+        for _ in range(60):
+            sides = [Deviate(int.from_bytes(rng.bytes(14), "little"), 112) for _ in range(n)]
+            radii = [Deviate(int.from_bytes(rng.bytes(15), "little"), 118) for _ in range(n + 1)]
+            whole = k_norm._scaled(sampler("gaussian", scale), sides, radii)
+            if whole is None:
+                continue
+            for part in (0, rng.random(), 1):
+                with mp.workprec(400):
+                    r, u = ([mp.ldexp(d.digits + mp.mpf(part), -d.point) for d in v] for v in (radii, sides))
+                    assert whole == [int(mp.floor(scale * sum(r) * v + mp.mpf(0.5))) for v in u]
+
+
+def test_cube_and_blocks_state_their_variance() -> None:
+    b = Bounded(np.zeros(12), Contribution(linf=100, apart=3), Fraction(1, 8), Neighbours.ZERO_OUT)
+    for mechanism in (KNorm(1.0, "linf", 3, source=SeededSource(4)), KNorm(1.0, "l2", 3, source=SeededSource(5))):
+        released = np.array([mechanism.release(b) for _ in range(1500)])
+        assert float((released**2).mean()) == pytest.approx(mechanism.variance(b), rel=0.12)  # five standard errors
+    corners = np.corrcoef(np.abs(released[:, :4]).sum(axis=1), np.abs(released[:, 4:8]).sum(axis=1))[0, 1]
+    assert abs(corners) < 5 / math.sqrt(1500)  # blocks are independent of one another
+
+
+def test_blocks_are_for_rows_in_one_block_and_cost_twice_when_a_row_moves() -> None:
+    with pytest.raises(PrivacyError, match="one of as many blocks"):
+        KNorm(1.0, "linf", 3).release(statistic())
+    counts = Contribution(l1=1, l2=1, linf=1, monotone=True, apart=2)
+    for relation, scale in ((Neighbours.ZERO_OUT, 2.0), (Neighbours.REPLACE_ONE, 4.0)):
+        b = Bounded(np.array([5, 7]), counts, Fraction(1), relation)
+        assert KNorm(0.5, "linf", 2).scale(b) == scale
+    with pytest.raises(ValueError, match="blocks"):
+        KNorm(1.0, blocks=0)

@@ -8,16 +8,23 @@ What the constants come from: ``docs/utility.md``.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 from discreet.accounting.published import strength
+from discreet.losses import Loss
+from discreet.privacy import Budget
 from discreet.solvers.base import Problem, Solver
+from discreet.solvers.class_means import ClassMeans
 from discreet.solvers.whitened_objective_perturbation import WIDEST, WhitenedObjectivePerturbation
 
-__all__ = ["RULES", "Rule", "binary", "decide"]
+__all__ = ["RULES", "Rule", "binary", "decide", "few_rows", "unpaid_length"]
 
 Rule = Callable[[Problem, bool], Solver | None]
 
+FEW_PURE = 25.0  # rows times epsilon, per feature, and per class but one: below it class means are best
+FEW = 3.5  # rows times mu, per feature
+SMALL, UNKNOWN = 2000, 400.0  # rows, and rows times mu, below which a quantile of norms isn't bought
 STRONG = 60.0  # rows times mu, per weight: from there on second moments are known well enough to whiten by
 
 
@@ -40,7 +47,57 @@ def binary(problem: Problem, sparse: bool) -> Solver | None:
     return WhitenedObjectivePerturbation()
 
 
+def few_rows(problem: Problem, sparse: bool) -> Solver | None:
+    """Classes, and too few rows for more than their means.
+
+    >>> from discreet.curator import RowBounds
+    >>> from discreet.losses import LogisticLoss
+    >>> few_rows(Problem(LogisticLoss(), RowBounds(low=0, high=1), 30, 455, Budget(1)), False).name
+    'class_means'
+    """
+    dense = not sparse and problem.n_features <= problem.rows
+    if (
+        problem.penalty is not None
+        or not dense
+        or not _few(problem.loss, problem.budget, problem.rows, problem.n_features)
+    ):
+        return None
+    return ClassMeans()
+
+
+def _few(loss: Loss, budget: Budget, rows: int, p: int) -> bool:
+    if loss.name not in ("logistic", "softmax") or budget.kind != "dp":
+        return False
+    k = max(loss.n_outputs, 2)
+    least = FEW_PURE * (k - 1) if budget.is_pure else FEW + (k - 2) / 2
+    return rows * strength(budget) < least * p
+
+
+def unpaid_length(loss: Loss, budget: Budget, rows: int, p: int, sparse: bool) -> float | None:
+    """Where rows in a public box are cut without a look at them, in half widths of the box; None to pay for a quantile.
+
+    A quantile of row norms takes rows to pay for.  With few of them, and under pure privacy, rows are centred in the
+    middle of their box and cut at a public part of its diagonal: rows of zeros and ones all have the same length there,
+    and continuous ones, that rarely come near a corner, keep what they have up to it.
+
+    >>> from discreet.losses import LogisticLoss
+    >>> unpaid_length(LogisticLoss(), Budget(1), 10_000, 16, False)
+    1.0
+    >>> unpaid_length(LogisticLoss(), Budget(1, 1e-6), 10_000, 16, False) is None
+    True
+    """
+    if loss.name not in ("logistic", "softmax") or budget.kind != "dp" or sparse or p > rows:
+        return None
+    few = _few(loss, budget, rows, p)
+    if not (few or budget.is_pure or rows < SMALL or rows * strength(budget) < UNKNOWN):
+        return None
+    if few and budget.is_pure:
+        return math.sqrt(p)
+    return max((0.35 if few else 0.25) * math.sqrt(p), 1.0)  # with few columns the length of a row says much
+
+
 RULES: tuple[Rule, ...] = (
+    few_rows,
     binary,
 )  # fmt: skip
 

@@ -288,8 +288,10 @@ class PrivateLinearModel(Inferential, BaseEstimator, ABC):
         elif isinstance(self.bounds, str) and self.bounds == "private":
             bounds = buyer.norms(buyer.features(unknown, scaled=self.penalty is None), NORM_QUANTILE)
         else:
-            bounds = given_box(unknown, self.bounds, p, sparse, scaled=self.penalty is None)
-            if self.penalty is None and p > 1:
+            free = self.penalty is None
+            cut = auto.unpaid_length(targets.loss, buyer.budget, buyer.n_rows, p, sparse) if free else None
+            bounds = given_box(unknown, self.bounds, p, sparse, scaled=free, cut=cut)
+            if free and p > 1 and cut is None:
                 bounds = buyer.norms(bounds, NORM_QUANTILE)
         if self.fit_intercept:
             grid = bounds.grid(p)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -189,11 +190,15 @@ def row_weights(sample_weight: ArrayLike | None, X: Any, cap: float = 1.0) -> Fl
     return np.minimum(w, cap)
 
 
-def given_box(unknown: RowBounds, limits: Sequence[Any], p: int, sparse: bool, *, scaled: bool) -> RowBounds:
-    """Row bounds from public limits of each feature.
+def given_box(
+    unknown: RowBounds, limits: Sequence[Any], p: int, sparse: bool, *, scaled: bool, cut: float | None = None
+) -> RowBounds:
+    """Row bounds from public limits of each feature; with `cut`, centred, in half widths, and cut at that norm.
 
     >>> given_box(RowBounds(l2=1.0), (0, 2), 3, False, scaled=True).scale
     array([2., 2., 2.])
+    >>> given_box(RowBounds(l2=1.0), (0, 2), 3, False, scaled=True, cut=1.5).centre
+    array([1., 1., 1.])
     """
     sides = [np.asarray(b, dtype=np.float64) for b in limits]
     if any(b.shape not in ((), (1,), (p,)) for b in sides):
@@ -201,6 +206,8 @@ def given_box(unknown: RowBounds, limits: Sequence[Any], p: int, sparse: bool, *
     low, high = (np.broadcast_to(b, (p,)) for b in sides)
     if sparse and ((low > 0) | (high < 0)).any():
         raise ValueError("sparse features must have bounds that contain 0, since a zero is not stored")
+    if cut is not None:
+        return replace(unknown, low=low, high=high, centre=low / 2 + high / 2, scale=high / 2 - low / 2, l2=cut)
     return boxed(unknown, low, high, sparse=sparse, scaled=scaled)
 
 

@@ -20,7 +20,8 @@ class Contribution:
     `l1`, `l2`, `linf` bound the norms of the row's contribution.  `monotone` says that every contribution is
     non-negative in every coordinate (counts, clipped losses), which makes selections and replacements cheaper.
     `acute` says that no two contributions point away from each other: their inner product is never negative (outer
-    products ``z z'``, and whatever is monotone).  What is missing is filled in from what is there.
+    products ``z z'``, and whatever is monotone).  `apart` says in how many equal blocks the statistic comes of which a
+    row is in one only (sums by class).  What is missing is filled in from what is there.
 
     Examples
     --------
@@ -33,6 +34,7 @@ class Contribution:
     linf: int | None = None
     monotone: bool = False
     acute: bool = field(default=False, repr=False)
+    apart: int = field(default=1, repr=False)
 
     def __post_init__(self) -> None:
         known = [b for b in (self.l1, self.l2, self.linf) if b is not None]
@@ -55,7 +57,9 @@ class Contribution:
         linf = min(big)
         l2 = min(b for b in (self.l2, self.l1, isqrt_up(size * linf * linf)) if b is not None)
         l1 = min(b for b in (self.l1, size * linf, isqrt_up(size * l2 * l2)) if b is not None)
-        return Contribution(l1=l1, l2=min(l2, l1), linf=linf, monotone=self.monotone, acute=self.acute)
+        return Contribution(
+            l1=l1, l2=min(l2, l1), linf=linf, monotone=self.monotone, acute=self.acute, apart=self.apart
+        )
 
     def sensitivity(self, norm: Norm, neighbors: Neighbours) -> int:
         """How far two neighbours' statistics can be apart: the one place where this is worked out.

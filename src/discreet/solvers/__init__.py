@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from discreet.solvers.adaptive_gradient_descent import AdaptiveGradientDescent as AdaptiveGradientDescent
     from discreet.solvers.base import Solver
+    from discreet.solvers.class_means import ClassMeans as ClassMeans
     from discreet.solvers.coordinate_descent import CoordinateDescent as CoordinateDescent
     from discreet.solvers.frank_wolfe import FrankWolfe as FrankWolfe
     from discreet.solvers.gradient_descent import GradientDescent as GradientDescent
@@ -43,6 +44,7 @@ _HOME = {  # class -> file, which is also the string that estimators take
     "SufficientStatistics": "sufficient_statistics",
     "WhitenedGradientDescent": "whitened_gradient_descent",
     "WhitenedObjectivePerturbation": "whitened_objective_perturbation",
+    "ClassMeans": "class_means",
 }
 
 __all__ = list(_HOME)

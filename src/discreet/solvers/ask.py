@@ -87,6 +87,11 @@ class Ask:
         self.released[name] = answer
         return answer
 
+    def deviation(self, name: str, sealed: Bounded) -> float:
+        """The standard deviation of the noise in one number of the answer, from the statistic's public bounds."""
+        mechanism: Any = self._armed[name]
+        return float(mechanism.variance(sealed) ** 0.5)
+
     def sample(self, name: str, curator: Curator) -> Curator:
         """A fresh Poisson sample of the rows, at the rate that query `name` was priced for."""
         return curator.batch(self._plan.queries[name].rate, self._armed[name].source)

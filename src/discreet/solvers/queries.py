@@ -5,16 +5,16 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from dp_accounting import dp_event
 
 from discreet.accounting.events import ReplaceOneSampledDpEvent
-from discreet.mechanisms import Exponential, Gaussian, Laplace, NoisyTopK, Peeling, PermuteAndFlip
+from discreet.mechanisms import Exponential, Gaussian, KNorm, Laplace, NoisyTopK, Peeling, PermuteAndFlip
 from discreet.mechanisms.base import Mechanism
 from discreet.privacy import Neighbours
 
-__all__ = ["LinearTerm", "NoisySum", "Peel", "Purse", "Query", "Selection", "TopK"]
+__all__ = ["LinearTerm", "NoisySum", "Peel", "Purse", "Query", "Selection", "TopK", "VectorSum"]
 
 
 @dataclass(frozen=True)
@@ -103,6 +103,24 @@ class NoisySum(Query):
     def answer(self, mechanism: Any, sealed: Any, **options: Any) -> Any:
         """The noisy statistic in real units."""
         return mechanism.release(sealed, **options)
+
+
+@dataclass(frozen=True)
+class VectorSum(NoisySum):
+    """A sum with Gaussian noise; when the budget is pure, with the K-norm noise of a ball or a cube, block by block.
+
+    Examples
+    --------
+    >>> VectorSum(norm="linf", blocks=2).pure(0.5)
+    KNorm(epsilon=0.5, norm='linf', blocks=2)
+    """
+
+    norm: Literal["l2", "linf"] = "l2"
+    blocks: int = 1
+
+    def pure(self, epsilon: float) -> Mechanism:
+        """K-norm noise, scaled to the sensitivity in `norm`."""
+        return KNorm(epsilon, self.norm, self.blocks)
 
 
 @dataclass(frozen=True)
