@@ -205,9 +205,9 @@ def measure(regime: Regime, fits: int, first: int = 0) -> dict[str, Any]:
 
 REGIMES = [
     *(Regime("logistic", s, 5, 5_000, 4) for s in ("plain", "whitened")),
-    *(Regime("logistic", s, 5, 20_000, 1) for s in ("plain", "whitened", "auto")[:2]),
+    *(Regime("logistic", s, 5, 20_000, 1) for s in ("plain", "whitened")),
     *(Regime("logistic", s, 5, 50_000, 0.5, "correlated") for s in ("plain", "whitened")),
-    *(Regime("logistic", s, 20, 50_000, 1) for s in ("plain", "whitened")),
+    *(Regime("logistic", s, 20, 20_000, 4) for s in ("plain", "whitened")),
     *(Regime("logistic", s, 5, 20_000, 1, misspecified=True) for s in ("plain", "whitened")),
     Regime("linear", "sufficient_statistics", 5, 5_000, 1),
     Regime("linear", "auto", 5, 20_000, 1),
@@ -217,7 +217,7 @@ REGIMES = [
     *(Regime("huber", s, 5, 5_000, 4) for s in ("plain", "whitened")),
     *(Regime("huber", s, 5, 20_000, 1) for s in ("plain", "whitened")),
     *(Regime("huber", s, 5, 50_000, 0.5, "correlated") for s in ("plain", "whitened")),
-    *(Regime("huber", s, 20, 50_000, 1) for s in ("plain", "whitened")),
+    *(Regime("huber", s, 20, 20_000, 4) for s in ("plain", "whitened")),
     *(Regime("huber", s, 5, 20_000, 1, misspecified=True) for s in ("plain", "whitened")),
 ]
 
