@@ -26,7 +26,7 @@ from scipy.special import expit
 from scipy.stats import qmc
 
 from discreet import HuberRegressor, LinearRegression, LogisticRegression
-from discreet.losses import Loss, LogisticLoss, PseudoHuberLoss, SquaredLoss
+from discreet.losses import LogisticLoss, Loss, PseudoHuberLoss, SquaredLoss
 from discreet.randomness import data_generator
 from discreet.solvers import ObjectivePerturbation, SufficientStatistics, WhitenedObjectivePerturbation
 from discreet.solvers.whitened_objective_perturbation import CAP
@@ -219,6 +219,10 @@ REGIMES = [
     *(Regime("huber", s, 5, 50_000, 0.5, "correlated") for s in ("plain", "whitened")),
     *(Regime("huber", s, 20, 20_000, 4) for s in ("plain", "whitened")),
     *(Regime("huber", s, 5, 20_000, 1, misspecified=True) for s in ("plain", "whitened")),
+    Regime("logistic", "whitened", 5, 5_000, 1, within=False),
+    Regime("logistic", "plain", 20, 5_000, 1, within=False),
+    Regime("linear", "sufficient_statistics", 5, 1_000, 0.5, within=False),
+    Regime("huber", "plain", 5, 1_000, 1, within=False),
 ]
 
 
@@ -243,12 +247,16 @@ def main() -> None:
             + f" {time.perf_counter() - start:6.0f}" + ("" if regime.within else "   (outside the limits)"), flush=True,
         )  # fmt: skip
     inside = [found[r.name] for r in REGIMES if r.within and r.name in found]
-    whole = {
-        "coverage_mean_low": min(one["coverage_mean"] for one in inside),
-        "coverage_mean_high": max(one["coverage_mean"] for one in inside),
-        "coverage_worst_low": min(one["coverage_worst_low"] for one in inside),
-        "coverage_worst_high": max(one["coverage_worst_high"] for one in inside),
-    }
+    whole = (
+        {}
+        if not inside
+        else {
+            "coverage_mean_low": min(one["coverage_mean"] for one in inside),
+            "coverage_mean_high": max(one["coverage_mean"] for one in inside),
+            "coverage_worst_low": min(one["coverage_worst_low"] for one in inside),
+            "coverage_worst_high": max(one["coverage_worst_high"] for one in inside),
+        }
+    )
     print(json.dumps({"benchmark": "coverage", "quick": options.quick, **whole, "regimes": found}))
 
 

@@ -96,7 +96,7 @@ def test_two_matrices_for_the_price_of_one(loss) -> None:
 
 
 def test_planted_free_second_matrix_is_too_much() -> None:
-    """Both blocks at full share for a loss that is steep and curved at once: a row then adds more than its squared norm.
+    """Both blocks at full share for a loss steep and curved at once: a row then adds more than its squared norm.
 
     The curator scales such a row down; the same two matrices without that are root two apart from what is stated.
     """

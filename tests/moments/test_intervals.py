@@ -40,9 +40,7 @@ def test_mean_of_several_columns(budget) -> None:
 
 
 def test_mean_within_bought_bounds() -> None:
-    found = sum(
-        hits(moments.mean(rows(s, 4000), rho=0.1, inference=True, random_state=s), 0.0) for s in range(RUNS)
-    )
+    found = sum(hits(moments.mean(rows(s, 4000), rho=0.1, inference=True, random_state=s), 0.0) for s in range(RUNS))
     assert (found >= FEWEST).all()
 
 
@@ -110,8 +108,6 @@ def test_quantile_bracket(budget, q: float) -> None:
 
 def test_a_forgotten_sampling_error_would_be_seen() -> None:
     """Planted: intervals of the noise alone, taken for intervals of the population, miss most of the time."""
-    found = sum(
-        hits(moments.mean(rows(s, 500), bounds=(-5, 5), rho=50.0, random_state=s), 0.0) for s in range(RUNS)
-    )
+    found = sum(hits(moments.mean(rows(s, 500), bounds=(-5, 5), rho=50.0, random_state=s), 0.0) for s in range(RUNS))
     assert (found < FEWEST / 2).all()
     assert math.isfinite(found.sum())
