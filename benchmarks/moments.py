@@ -25,7 +25,7 @@ Floats = NDArray[np.float64]
 Job = Callable[[int, int, float, int], float]  # (n, d, epsilon, seed) -> error
 
 
-def slope(x: list[float], y: list[float]) -> float:
+def slope(x: Any, y: Any) -> float:
     """The exponent: the slope of log y against log x."""
     return float(np.polyfit(np.log(x), np.log(y), 1)[0])
 
@@ -200,31 +200,47 @@ def coinpress(quick: bool) -> dict[str, float]:
     return {"coinpress_mean_ratio": worst["mean"], "coinpress_covariance_ratio": worst["covariance"]}
 
 
+PICTURES: dict[str, tuple[str, str, list[tuple[str, str, float]]]] = {
+    "moments_mean_dimension": ("dimension d", "noise of the mean, l2 norm", [
+        ("mean_zcdp against d", "zCDP, Gaussian noise", 1.0),
+        ("mean_pure against d", "pure, Laplace", 1.5),
+        ("mean_k_norm against d", "pure, K-norm", 1.5),
+    ]),
+    "moments_covariance_dimension": ("dimension d", "noise of second moments, Frobenius norm", [
+        ("covariance_zcdp against d", "zCDP", 2.0), ("covariance_pure against d", "pure", 3.0),
+    ]),
+    "moments_local_central": ("rows n", "error of the mean of one number", [
+        ("mean_local against n", "local", -0.5), ("mean_central against n", "central", -1.0),
+    ]),
+    "moments_local_central_epsilon": ("epsilon", "error of the mean of one number", [
+        ("mean_local against epsilon", "local", -1.0), ("mean_central against epsilon", "central", -1.0),
+    ]),
+}  # fmt: skip
+
+
 def draw(curves: dict[str, Any], folder: Path) -> None:
-    """One picture for each pair of curves that the lecture compares."""
+    """One picture for each comparison of the lecture: measured points, and theory's slope through the last of them."""
     import matplotlib as mpl
 
     mpl.use("Agg")
     import matplotlib.pyplot as plt
+    from matplotlib.ticker import FixedLocator, NullLocator
 
-    pictures = {
-        "moments_mean_dimension": ("mean_zcdp against d", "mean_pure against d", "dimension", "noise of the mean (l2)"),
-        "moments_covariance_dimension": (
-            "covariance_zcdp against d", "covariance_pure against d", "dimension", "noise of second moments",
-        ),
-        "moments_local_central": ("mean_local against n", "mean_central against n", "rows", "error of the mean"),
-    }  # fmt: skip
     folder.mkdir(parents=True, exist_ok=True)
-    for name, (first, second, x, y) in pictures.items():
-        figure, axes = plt.subplots(figsize=(5, 3.5))
-        for label in (first, second):
-            xs, errors = curves[label]
-            what = label.split(" against ")[0].replace("_", ", ")
-            axes.loglog(xs, errors, "o-", label=f"{what} (slope {slope(xs, errors):.2f})")
+    for name, (x, y, lines) in PICTURES.items():
+        figure, axes = plt.subplots(figsize=(5.6, 3.8))
+        for label, what, theory in lines:
+            xs, errors = (np.asarray(v, dtype=np.float64) for v in curves[label])
+            (points,) = axes.loglog(xs, errors, "o", label=f"{what}: {slope(xs, errors):.2f} (theory {theory:g})")
+            axes.loglog(xs, errors[-1] * (xs / xs[-1]) ** theory, "--", color=points.get_color())
+            axes.xaxis.set_major_locator(FixedLocator(list(xs)))
+            axes.xaxis.set_minor_locator(NullLocator())
+            axes.set_xticklabels([f"{v:,.0f}" if v > 10 else f"{v:g}" for v in xs])
         axes.set_xlabel(x)
         axes.set_ylabel(y)
-        axes.grid(visible=True, which="both", alpha=0.3)
-        axes.legend()
+        axes.grid(visible=True, alpha=0.3)
+        axes.set_ylim(top=axes.get_ylim()[1] * 3)  # room for the legend
+        axes.legend(fontsize="small", title="slopes; dashed: theory's", title_fontsize="small")
         figure.tight_layout()
         figure.savefig(folder / f"{name}.png", dpi=110)
         plt.close(figure)

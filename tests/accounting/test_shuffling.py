@@ -28,34 +28,45 @@ KINDS = {
 }
 
 
-def brute_force(v: Variation, n: int, epsilon: float) -> float:
-    """The divergence of the dominating pair, point by point, with no algebra."""
+def counted_pair(v: Variation, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """The dominating pair on three counts (one value, the other, both), point by point, with no algebra."""
     p = math.exp(v.epsilon)
     alpha = v.beta / (p - 1)
-    first, second = np.zeros((n + 1, n + 1)), np.zeros((n + 1, n + 1))
-    for c in range(n):
-        a = np.arange(c + 1)
-        weight = binom.pmf(a, c, 0.5) * binom.pmf(c, n - 1, 2 * alpha)
-        for one, two, chance in ((1, 0, p * alpha), (0, 1, alpha), (0, 0, 1 - alpha - p * alpha)):
-            first[a + one, c - a + two] += weight * chance
-            second[a + two, c - a + one] += weight * chance
+    idle = max(1 - alpha * (1 + p), 0.0)
+    both = idle / v.height
+    first, second = np.zeros((n + 1, n + 1, n + 1)), np.zeros((n + 1, n + 1, n + 1))
+    for k in range(n):
+        for c in range(n - k):
+            a = np.arange(c + 1)
+            weight = binom.pmf(k, n - 1, both) * binom.pmf(c, n - 1 - k, 2 * alpha / (1 - both)) * binom.pmf(a, c, 0.5)
+            for one, two, three, chance in ((1, 0, 0, p * alpha), (0, 1, 0, alpha), (0, 0, 1, idle)):
+                first[a + one, c - a + two, k + three] += weight * chance
+                second[a + two, c - a + one, k + three] += weight * chance
+    return first, second
+
+
+def brute_force(v: Variation, n: int, epsilon: float) -> float:
+    """The divergence of the dominating pair."""
+    first, second = counted_pair(v, n)
     return float(np.maximum(first - math.exp(epsilon) * second, 0).sum())
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("n", [1, 2, 7, 60])
+@pytest.mark.parametrize("n", [1, 2, 7, 40])
 def test_sum_is_brute_force_from_above(kind: str, n: int) -> None:
+    """Within 0.5 % where the third count has blocks of several values; to nearly all digits where it has none."""
+    loose = 1e-5 if kind == "generic" else 5e-3
     for local, share in itertools.product((0.3, 1.0, 4.0), (0.0, 0.1, 0.5, 0.95)):
         v = KINDS[kind](local)
         truth, bound = brute_force(v, n, share * local), shuffled_delta(v, n, share * local)
-        assert truth * (1 - 1e-12) <= bound <= truth * (1 + 1e-5) + 1e-14
+        assert truth * (1 - 1e-12) <= bound <= truth * (1 + loose) + 1e-14
 
 
 def test_negative_epsilon_is_the_other_end_of_the_same_profile() -> None:
     v = Variation.k_ary(2.0, 5)
     for e in (0.1, 0.7):
         truth = brute_force(v, 20, -e)
-        assert truth * (1 - 1e-12) <= shuffled_delta(v, 20, -e) <= truth * (1 + 1e-5)
+        assert truth * (1 - 1e-12) <= shuffled_delta(v, 20, -e) <= truth * (1 + 1e-3)
 
 
 @pytest.mark.parametrize(("n", "local", "value"), [(10**4, 1.0, 0.0432), (10**4, 4.0, 0.411), (10**3, 3.0, 0.823)])
@@ -176,16 +187,7 @@ def test_event_composes_like_its_pair() -> None:
 
     v, n = Variation.generic(1.0), 16
     event = ShuffledDpEvent(v.epsilon, v.beta, n)
-    p = math.exp(v.epsilon)
-    alpha = v.beta / (p - 1)
-    first, second = np.zeros((n + 1, n + 1)), np.zeros((n + 1, n + 1))
-    for c in range(n):
-        a = np.arange(c + 1)
-        weight = binom.pmf(a, c, 0.5) * binom.pmf(c, n - 1, 2 * alpha)
-        for one, two, chance in ((1, 0, p * alpha), (0, 1, alpha)):
-            first[a + one, c - a + two] += weight * chance
-            second[a + two, c - a + one] += weight * chance
-    x, y = first.ravel(), second.ravel()
+    x, y = (law.ravel() for law in counted_pair(v, n))
     keep = x > 1e-13
     pairs_x, pairs_y = np.outer(x[keep], x[keep]).ravel(), np.outer(y[keep], y[keep]).ravel()
     price = epsilon(repeat(event, 2), 1e-4)

@@ -163,3 +163,20 @@ def test_library_tabulated_events():
     event = dp_event.TruncatedSubsampledGaussianDpEvent(200, 0.05, 20, 2.0)
     theirs = PLDAccountant(value_discretization_interval=1e-3).compose(event).get_epsilon(1e-5)
     assert pld.epsilon(event, 1e-5) == pytest.approx(theirs, rel=5e-3)
+
+
+def test_the_printed_sampling_lemma_in_full():
+    """The table of the errata page, where the printed form is good to a tenth, and the short forms that hold."""
+    table = {(0.1, 0.01): 1.05, (0.1, 0.1): 1.05, (0.1, 0.5): 1.03, (1, 0.01): 1.70, (1, 0.1): 1.59, (1, 0.5): 1.24,
+             (4, 0.01): 10.7, (4, 0.1): 4.63, (4, 0.5): 1.66}  # fmt: skip
+    for (epsilon, q), times in table.items():
+        assert subsampling.amplify(epsilon, 0.0, q)[0] / (q * epsilon) == pytest.approx(times, rel=5e-3)
+    for q in (1e-6, 1e-3, 0.1, 0.5, 0.9, 0.999):
+        for epsilon in (1e-3, 0.1, 0.18, 1.0, 1.256, 5.0):
+            right, delta = subsampling.amplify(epsilon, 1e-3, q)
+            assert right > q * epsilon and delta == pytest.approx(q * 1e-3)
+            assert right <= q * math.expm1(epsilon)
+            if epsilon <= 0.18:
+                assert right <= 1.1 * q * epsilon
+            if epsilon <= 1.256:
+                assert right <= 2 * q * epsilon

@@ -4,8 +4,8 @@ r"""Amplification by shuffling: what anonymous, mixed-up local reports cost cent
 outside, replacing one person's value is then far better hidden than `epsilon_0` says.  This module prices that view:
 
 * :func:`closed_form_epsilon`: the printed bounds of Feldman, McMillan and Talwar (2021 and 2023);
-* :func:`shuffled_delta` and :func:`shuffled_epsilon`: the finite sum of the variation-ratio reduction (Wang et al.
-  2024; the clones of Feldman et al. 2023 are its generic case), always rounded up;
+* :func:`shuffled_delta` and :func:`shuffled_epsilon`: the finite sum of a reduction to three counts, always rounded
+  up (its generic case has two, the clones of Feldman et al. 2023);
 * :func:`local_epsilon_for`: the inverse, which local epsilon gives a central promise.
 
 The neighbouring relation is replace-one throughout: there is no such thing as an absent report.
@@ -32,15 +32,17 @@ __all__ = [
 Array = NDArray[np.float64]
 TAIL = 60.0  # probabilities below exp(-60) are charged whole: 2e-26 in all
 BLOCKS = 768  # blocks of the outer sum; each is rounded up, so fewer are faster and looser, never wrong
+COMMON = np.array([-8, -6.5, -5, -4, -3.2, *np.arange(-2.5, 1.8, 0.5)])  # where blocks of the third count begin
+FEW = 64  # values of the third count that need no blocks
 SLACK = 1e-9  # relative error allowed to scipy's incomplete beta function, paid on the private side
 
 
 @dataclass(frozen=True)
 class Variation:
-    r"""How much one randomiser gives away: the parameters of the variation-ratio reduction.
+    r"""How much one randomiser gives away: the parameters of the reduction.
 
-    For any values x, x', z of a person: ``P(R(x)=y) <= e^epsilon P(R(x')=y)``, the total variation between R(x) and
-    R(x') is at most `beta`, and ``P(R(x)=y) <= e^epsilon P(R(z)=y)`` for the others' values z.
+    For any values x, x' of a person and any message, ``P(R(x)=y) <= e^epsilon P(R(x')=y)``, and the total variation
+    between R(x) and R(x') is at most `beta`.
 
     Parameters
     ----------
@@ -48,6 +50,10 @@ class Variation:
         The local epsilon.
     beta : float
         The largest total variation; at most ``tanh(epsilon / 2)``, which is what any randomiser obeys.
+    common : float, optional
+        How far the messages that speak for no value in particular can stand above the least likely value's: by default
+        ``e^epsilon``, which holds for any randomiser.  It is 1 where no message is likelier than that for two values
+        at once, as in k-ary response (then `beta` must be the total variation of *every* pair of values).
 
     Notes
     -----
@@ -64,6 +70,7 @@ class Variation:
 
     epsilon: float
     beta: float
+    common: float | None = None
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.epsilon) and self.epsilon > 0):
@@ -72,6 +79,13 @@ class Variation:
             raise ValueError(f"local epsilon={self.epsilon!r} is not a promise; choose one of 50 or less")
         if not 0 < self.beta <= math.tanh(self.epsilon / 2) * (1 + 1e-12):
             raise ValueError(f"beta={self.beta!r} must be in (0, tanh(epsilon/2)={math.tanh(self.epsilon / 2):.6g}]")
+        if self.common is not None and not 1 <= self.common <= math.exp(self.epsilon):
+            raise ValueError(f"common={self.common!r} must be from 1 to e^epsilon={math.exp(self.epsilon):.6g}")
+
+    @property
+    def height(self) -> float:
+        """`common`, or ``e^epsilon`` where it is not known."""
+        return math.exp(self.epsilon) if self.common is None else self.common
 
     @classmethod
     def generic(cls, epsilon: float) -> Variation:
@@ -80,8 +94,8 @@ class Variation:
 
     @classmethod
     def k_ary(cls, epsilon: float, k: int) -> Variation:
-        """Randomised response over `k` answers (and local hashing into `k` cells)."""
-        return cls(epsilon, math.expm1(epsilon) / (math.exp(epsilon) + k - 1))
+        """Randomised response over `k` answers."""
+        return cls(epsilon, math.expm1(epsilon) / (math.exp(epsilon) + k - 1), 1.0)
 
     @classmethod
     def laplace(cls, epsilon: float) -> Variation:
@@ -133,10 +147,11 @@ def closed_form_epsilon(local_epsilon: float, n: int, delta: float, *, theorem: 
 def shuffled_delta(variation: Variation, n: int, epsilon: float) -> float:
     r"""An upper bound on the central delta at `epsilon`: the hockey-stick divergence of the reduction, rounded up.
 
-    The dominating pair (Wang et al. 2024): ``C ~ Bin(n-1, 2r)``, ``A ~ Bin(C, 1/2)``; the victim adds itself to the
-    first of two counts with probability ``p alpha``, to the second with ``alpha``, or to neither.  Given the total c
-    of the two counts the likelihood ratio grows with the first, so that the divergence is a sum over c of ramps
-    ``E max(A - kappa(c), 0)``.  Blocks of c are bounded by one ramp (``proofs/shuffling.md``, Lemma 3).
+    The dominating pair: each of the other reports looks like the victim's one value, like its other value, like both
+    of them, or like none, with probabilities ``alpha, alpha, idle / height`` and the rest; the victim adds itself to
+    the three counts with probabilities ``p alpha, alpha, idle``, or the first two exchanged.  Given the third count and
+    the total of the first two, the divergence is a ramp in the first; blocks of both are bounded by one ramp each
+    (``proofs/shuffling.md``, Lemmas 2 to 4).
 
     Notes
     -----
@@ -155,20 +170,39 @@ def shuffled_delta(variation: Variation, n: int, epsilon: float) -> float:
         return 0.0
     if epsilon < 0:  # H_{-eps}(P||Q) = 1 - e^{-eps} + e^{-eps} H_eps(Q||P), and the pair is symmetric
         return min(1.0, -math.expm1(epsilon) + math.exp(epsilon) * shuffled_delta(variation, n, -epsilon))
-    p, beta = math.exp(variation.epsilon), variation.beta
-    alpha = beta / (p - 1)
-    share = 2 * alpha  # of the other reports, those that look like one of the victim's two: 2r, with r = alpha
+    p, height = math.exp(variation.epsilon), variation.height
+    alpha = variation.beta / (p - 1)
     idle = max(0.0, 1 - alpha * (1 + p))
-    low, high = _blocks(n, share)
-    slope = idle * share / (1 - share)
-    rise = math.expm1(epsilon) / (2 * alpha * (p - 1) * (1 + math.exp(epsilon)))
-    # the ramp's corner above c/2 at the block's upper end, lowered by what the drift could do inside the block
-    corner = rise * (alpha * (p + 1) * high + slope * (n - high))
-    corner -= rise * max(alpha * (p + 1) - slope, 0.0) * (high - low)
-    mass = _mass(low, high, n, share)
-    gain = 2 * alpha * (p - 1) * (1 + math.exp(epsilon)) / (n * share)
-    total = float(np.sum(mass * _ramp(high, corner))) * gain * (1 + SLACK) + 2 * math.exp(-TAIL)
-    return min(total, beta)
+    both = idle / height if idle > 1e-12 else 0.0  # of the other reports, those that look like both values
+    share = 2 * alpha / (1 - both)  # of the rest, those that look like one of them
+    rise = math.expm1(epsilon) / ((p - 1) * (1 + math.exp(epsilon)))
+    total = 0.0
+    for least, chance in _common(n, both):
+        left = n - least
+        low, high = _blocks(left, share, BLOCKS if both == 0.0 else BLOCKS // (3 if chance > 1e-3 else 12))
+        # the ramp's corner above c/2, lowered by what it could be anywhere in the block
+        corner = rise * ((p + 1) / 2 * low + height * least)
+        total += chance * float(np.sum(_mass(low, high, left, share) * _ramp(high, corner)))
+    gain = (p - 1) * (1 + math.exp(epsilon)) / n
+    return min(total * gain * (1 + SLACK) + 4 * math.exp(-TAIL), variation.beta)
+
+
+def _common(n: int, both: float) -> list[tuple[int, float]]:
+    """Blocks of Bin(n, both), each by its lower end and its probability; the sum falls in it, so that is an upper end.
+
+    The lowest block begins where Bernstein's inequality leaves less than exp(-TAIL) below.
+    """
+    if both == 0.0:
+        return [(0, 1.0)]
+    mean, deviation = n * both, math.sqrt(n * both * (1 - both))
+    reach = TAIL / 3 + math.sqrt(TAIL * TAIL / 9 + 2 * TAIL * deviation**2) + 1
+    first = max(0, math.floor(mean - reach))
+    last = min(n - 1, math.ceil(mean + 8 * deviation))  # more than that counts as that, but n as nothing
+    blocks = np.append(first, np.floor(mean + COMMON * deviation))
+    steps = np.arange(first, last + 1) if last - first < FEW else blocks
+    starts = np.unique(np.clip(steps, first, last)).astype(np.float64)
+    chance = _mass(starts, np.append(starts[1:] - 1, n - 1), n, both)
+    return [(int(k), float(q)) for k, q in zip(starts, chance, strict=True)]
 
 
 def shuffled_epsilon(variation: Variation, n: int, delta: float) -> float:
@@ -258,23 +292,27 @@ def _crossing(fall: Callable[[float], float], level: float, low: float, high: fl
     return low, high
 
 
-def _blocks(n: int, share: float) -> tuple[Array, Array]:
+def _blocks(n: int, share: float, blocks: int) -> tuple[Array, Array]:
     """Ends of the blocks of c in 1..n outside which Bernstein's inequality leaves less than 2 exp(-TAIL)."""
     mean, var = n * share, n * share * (1 - share)
     reach = TAIL / 3 + math.sqrt(TAIL * TAIL / 9 + 2 * TAIL * var) + 1
     first, last = max(1, math.floor(mean - reach)), min(n, math.ceil(mean + reach))
-    edges = np.unique(np.linspace(first, last + 1, min(BLOCKS, last + 1 - first) + 1).round())
+    edges = np.unique(np.linspace(first, last + 1, min(blocks, last + 1 - first) + 1).round())
     return edges[:-1], edges[1:] - 1
 
 
 def _mass(low: Array, high: Array, n: int, share: float) -> Array:
     """P(low <= Bin(n, share) <= high), from the tail that is small so that nothing cancels."""
     edges = np.append(low, high[-1] + 1)
-    with np.errstate(all="ignore"):
-        below = np.where(edges > n, 1.0, special.betaincc(edges, np.maximum(n - edges + 1, 0.5), share))
-        above = np.where(edges > n, 0.0, special.betainc(edges, np.maximum(n - edges + 1, 0.5), share))
-    left = edges[1:] <= n * share
-    return np.maximum(np.where(left, np.diff(below), -np.diff(above)), 0.0) * (1 + SLACK)
+    rest, left = n - edges + 1, edges <= n * share
+    tail = np.zeros(edges.size)  # of what is below, on the left of the mean; of what is not, on its right
+    below, above = left & (edges > 0), ~left & (edges <= n)
+    tail[below] = special.betaincc(edges[below], rest[below], share)
+    tail[above] = special.betainc(edges[above], rest[above], share)
+    mass = np.where(left[1:], np.diff(tail), -np.diff(tail))
+    astride = left[:-1] & ~left[1:]
+    mass[astride] = 1 - tail[:-1][astride] - tail[1:][astride]
+    return np.maximum(mass, 0.0) * (1 + SLACK)
 
 
 def _ramp(c: Array, corner: Array) -> Array:

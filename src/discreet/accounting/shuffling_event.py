@@ -29,10 +29,12 @@ class ShuffledDpEvent(DominatedDpEvent):
         The randomiser's total variation (:class:`~discreet.accounting.shuffling.Variation`).
     n : int
         How many reports were shuffled together.
+    common : float, optional
+        As in :class:`~discreet.accounting.shuffling.Variation`.
 
     Notes
     -----
-    *Privacy.* Guarantee: the hockey-stick profile of the variation-ratio reduction; several rounds compose, adaptively
+    *Privacy.* Guarantee: the hockey-stick profile of the reduction to three counts; several rounds compose, adaptively
     too.  Neighbours: replace-one (one person's value), by nature; nothing is to be doubled.  Public: all fields.
     Bounded by: `local_epsilon` and `beta`, which the randomiser proves.  Proof: ``proofs/shuffling.md``.
 
@@ -46,15 +48,16 @@ class ShuffledDpEvent(DominatedDpEvent):
     local_epsilon: float
     beta: float
     n: int
+    common: float | None = None
 
     def __attrs_post_init__(self) -> None:
         positive(self.local_epsilon, "local_epsilon")
-        Variation(float(self.local_epsilon), float(self.beta))  # refuses a beta that no randomiser can have
+        _ = self.variation  # refuses a beta that no randomiser can have
 
     @property
     def variation(self) -> Variation:
         """The randomiser's parameters."""
-        return Variation(float(self.local_epsilon), float(self.beta))
+        return Variation(float(self.local_epsilon), float(self.beta), self.common)
 
     def profile(self, direction: Direction, epsilon: Array) -> Array:
         """Chords of upper bounds at some points: the profile is convex in ``e^epsilon``, so no chord is below it."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +17,8 @@ __all__ = ["Inferential", "Summary"]
 
 Floats = NDArray[np.float64]
 COLUMNS = ("coef", "std err", "z", "P>|z|")
+INTERCEPT = "intercept"
+BOUNDS = ("feature bounds", "row norm", "range of the target")
 
 
 @dataclass(frozen=True)
@@ -57,7 +60,7 @@ class Summary:
         ends = (f"[{tail:.3g}", f"{1 - tail:.3g}]")
         left = max([len(n) for n in self.names] + [8])
         wide = max(len(k) for k in self.header) + 1
-        texts = [[_number(v) if j != 3 else f"{v:.3f}" for j, v in enumerate(row)] for row in self.values]
+        texts = [_texts(row) for row in self.values]
         widths = [
             max([len(title)] + [len(row[j]) for row in texts]) + 2
             for j, title in enumerate([*(f"{c:>8}" for c in COLUMNS[:3]), f"{COLUMNS[3]:>6}", *ends])
@@ -80,10 +83,18 @@ class Summary:
         return {"header": dict(self.header), "level": self.level, "rows": dict(zip(self.names, rows, strict=True))}
 
 
-def _number(value: float) -> str:
-    if not np.isfinite(value):
-        return "inf" if value > 0 else "-inf"
-    return f"{value:.3f}" if value == 0 or 1e-3 <= abs(value) < 1e5 else f"{value:.3g}"
+def _texts(row: Floats) -> list[str]:
+    """Estimate, error and ends to the same decimals, three digits of the error; quotient and p-value to three."""
+    size = float(row[1]) if 0 < row[1] < math.inf else abs(float(row[0])) / 10
+    places = max(2 - math.floor(math.log10(size)), 0) if size > 0 else 3
+    plain = places <= 9 and np.abs(row[[0, 4, 5]][np.isfinite(row[[0, 4, 5]])]).max(initial=0.0) < 1e9
+
+    def number(value: float) -> str:
+        if not math.isfinite(value):
+            return "inf" if value > 0 else "-inf"
+        return f"{value:.{places}f}" if plain else f"{value:.3e}"
+
+    return [number(v) if j not in (2, 3) else f"{v:.3f}" for j, v in enumerate(map(float, row))]
 
 
 class Inferential:
@@ -136,6 +147,7 @@ class Inferential:
         """A table of coefficients with standard errors, tests and intervals; print it.
 
         Coefficients are corrected for the pull of the ridge to first order, so they differ a little from ``coef_``.
+        Names are those of a data frame's columns, where one was fitted.  ``docs/inference.md`` says what is covered.
 
         Notes
         -----
@@ -153,23 +165,47 @@ class Inferential:
         """
         found = self._inferred()
         promise: Any = self.privacy_  # type: ignore[attr-defined]
-        values = np.column_stack([found.estimate, found.error, found.statistic, found.p_values, found.conf_int(level)])
+        error = np.where(found.degrees > 0, found.error, math.inf)
+        values = np.column_stack([found.estimate, error, found.statistic, found.p_values, found.conf_int(level)])
         known = promise.neighbors != "add_remove"
+        names = self._names()
+        paid = any(look.status == "paid" and look.thing in BOUNDS for look in promise.looks)
         header = {
             "Model": type(self).__name__,
             "Rows": f"{found.n_rows} ({'public' if known else 'noisy'})",
+            "Coefficients": f"{len(names)}" + (", the intercept last" if names[-1] == INTERCEPT else ", no intercept"),
+            "Bounds": "bought from the rows" if paid else "public",
+            "Solver": promise.solver,
             "Privacy": SEEDED if promise.seeded else f"epsilon={promise.epsilon:.4g}, delta={promise.delta:.3g}",
             "Neighbours": promise.neighbors,
-            "Solver": promise.solver,
         }
-        notes = ["Standard errors count sampling and privacy noise; coefficients are those of the clipped population."]
-        if (found.degrees == 0).any():
-            notes.append(
-                "Infinite intervals: privacy noise drowns the curvature there; more rows or budget are needed."
-            )
-        return Summary(header, self._names(), values, level, notes)
+        return Summary(header, names, values, level, _notes(found, paid))
 
     def _names(self) -> list[str]:
         p = int(self.n_features_in_)  # type: ignore[attr-defined]
         names = [str(n) for n in getattr(self, "feature_names_in_", [f"x{j}" for j in range(p)])]
-        return names if len(self._inferred().estimate) == p else [*names, "intercept"]
+        return names if len(self._inferred().estimate) == p else [*names, INTERCEPT]
+
+
+def _notes(found: Inference, paid: bool) -> list[str]:
+    """What the numbers mean, and where they mean nothing."""
+    notes = ["Standard errors count sampling and privacy noise."]
+    some = found.degrees > 0
+    if some.any():
+        shares = (found.privacy[some] / found.error[some]) ** 2
+        notes[0] = f"Standard errors count sampling and privacy noise; privacy is {_span(shares)} of their squares."
+    cut = "cut to the bounds that were bought" if paid else "cut to the bounds"
+    notes.append(f"Coefficients are those of a population {cut}, corrected for the ridge: not quite coef_.")
+    if not some.all():
+        notes.append("Infinite intervals: privacy noise drowns the curvature there; more rows or budget are needed.")
+    return notes
+
+
+def _span(shares: Floats) -> str:
+    """The range of some shares, in per cent.
+
+    >>> _span(np.array([0.104, 0.31])), _span(np.array([0.2, 0.2]))
+    ('10 to 31 %', '20 %')
+    """
+    low, high = (round(100 * float(v)) for v in (shares.min(), shares.max()))
+    return f"{low} %" if low == high else f"{low} to {high} %"

@@ -194,7 +194,8 @@ class Randomizer(ABC):
 
         if n_shuffled is None:
             return PureDpEvent(float(self.epsilon))
-        return ShuffledDpEvent(float(self.epsilon), self.variation.beta, n_shuffled)
+        known = self.variation
+        return ShuffledDpEvent(known.epsilon, known.beta, n_shuffled, known.common)
 
     def statement(self) -> str:
         """What each person is promised, in words."""

@@ -51,8 +51,8 @@ def quantile(
     levels : int
         How many looks; each costs the same share.
     inference : bool
-        Spend the budget on three quantiles, so that ``bounds`` of the release brackets the population's at 95 %
-        (``standard_error`` is then a quarter of the bracket's length).
+        Spend the budget on three quantiles, so that ``bounds`` of the release brackets the population's at 95 % or
+        more, counting sampling and the noise of the choices (``standard_error`` is a quarter of the bracket's length).
 
     Notes
     -----
@@ -80,14 +80,16 @@ def quantile(
     purse = purse_for(epsilon, delta, rho, mu, neighbors, random_state)
     survey = make_survey(values[:, None], neighbors=neighbors)
     n = float(survey.n_rows) if survey.neighbors.public_n else float("nan")
-    reach = 1.96 * np.sqrt(q * (1 - q) / max(n, 1.0)) if inference else 0.0
     if inference and not survey.neighbors.public_n:
         raise ValueError("inference=True needs a public number of rows; use zero_out or replace_one")
-    wanted = [q, max(q - reach, 1 / (n + 1)), min(q + reach, n / (n + 1))] if inference else [q]
-    found = [
-        search(survey, one, bounds, share.split(levels))
-        for one, share in zip(wanted, purse.shares([1] * len(wanted)), strict=True)
-    ]
+    shares = [share.split(levels) for share in purse.shares([1] * (3 if inference else 1))]
+    wanted = [q]
+    if inference:
+        # a choice misses by an exponential number of rows on either side, at each level; at most all levels add up
+        missed = np.sqrt(2 * levels) * (1.0 if survey.neighbors.moves > 1 else max(q, 1 - q)) / shares[0][0].eta()
+        reach = 1.96 * np.sqrt(q * (1 - q) / max(n, 1.0) + (missed / max(n, 1.0)) ** 2)
+        wanted += [max(q - reach, 1 / (n + 1)), min(q + reach, n / (n + 1))]
+    found = [search(survey, one, bounds, parts) for one, parts in zip(wanted, shares, strict=True)]
     values_found = [v for v, _ in found]
     step = found[0][1]
     error = (max(values_found) - min(values_found)) / 4 if inference else step
