@@ -39,6 +39,7 @@ Floats = NDArray[np.float64]
 INTERCEPT_SHARE = 0.1  # the constant column, relative to the norm of a row
 COUNT_SHARE = 0.02  # of epsilon, for the number of rows where that is private
 NORM_QUANTILE = 0.95  # of the row norms, where rows are clipped
+CLASS_QUANTILE = 0.5  # the same for classes, which a row's direction tells
 
 
 @dataclass(frozen=True)
@@ -259,17 +260,20 @@ class PrivateLinearModel(Inferential, BaseEstimator, ABC):
 
     def _bounds(self, targets: Targets, buyer: BoundsBuyer) -> RowBounds:
         p, sparse = buyer.survey.n_features, buyer.survey.sparse
+        quantile = CLASS_QUANTILE if targets.range is None else NORM_QUANTILE
         unknown = RowBounds(l2=1.0, y=targets.range, y_centre=targets.centre / targets.unit)
         if isinstance(self.bounds, RowBounds):
             bounds = replace(self.bounds, y=targets.range, y_centre=targets.centre / targets.unit)
         elif isinstance(self.bounds, str) and self.bounds == "unit":
             bounds = unknown
         elif isinstance(self.bounds, str) and self.bounds == "private":
-            bounds = buyer.norms(buyer.features(unknown, scaled=self.penalty is None), NORM_QUANTILE)
+            bounds = buyer.norms(buyer.features(unknown, scaled=self.penalty is None), quantile)
         else:
             bounds = given_box(unknown, self.bounds, p, sparse, scaled=self.penalty is None)
             if self.penalty is None and p > 1:
-                bounds = buyer.norms(bounds, NORM_QUANTILE)
+                if buyer.narrow:
+                    bounds = buyer.within(bounds)
+                bounds = buyer.norms(bounds, quantile)
         if self.fit_intercept:
             grid = bounds.grid(p)
             bounds = replace(bounds, intercept=INTERCEPT_SHARE * float(grid.l2 * grid.unit))
