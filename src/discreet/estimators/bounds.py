@@ -30,13 +30,13 @@ __all__ = ["BoundsBuyer", "PaidBounds", "located"]
 Floats = NDArray[np.float64]
 Edges = Floats
 
-_POWERS: Floats = 2.0 ** np.arange(-40.0, 41.0)
+_POWERS: Floats = 2.0 ** np.arange(-46.0, 47.0)
 MAGNITUDES: Edges = np.concatenate([-_POWERS[::-1], _POWERS])
 TARGETS: Edges = np.concatenate([-_POWERS[::-2], _POWERS[::2]])
 PLACES: Edges = np.linspace(0.0, 1.0, 17)[1:-1]
 SHRINKING: Edges = 1.07 ** np.arange(-70.0, 1.0)
-SIZES: Edges = 2.0 ** np.arange(-41.0, 42.0)
-ODD_SIZES: Edges = 4.0 ** np.arange(-20.0, 21.0)
+SIZES: Edges = 2.0 ** np.arange(-47.0, 48.0)
+ODD_SIZES: Edges = 4.0 ** np.arange(-23.0, 24.0)
 SHARES = {
     "entries": 0.01, "columns": 0.03, "places": 0.03, "norms": 0.01, "target": 0.03, "target places": 0.03,
     "sizes": 0.01, "odd entries": 0.01, "odd columns": 0.06,
@@ -299,7 +299,7 @@ def boxed(bounds: RowBounds, low: Floats, high: Floats, *, sparse: bool, scaled:
     >>> boxed(RowBounds(l2=1.0), np.array([0.0, 1990.0]), np.array([2.0, 2010.0]), sparse=False).centre
     array([   0., 1990.])
     """
-    centre = np.where(low > 0, low, np.where(high < 0, high, 0.0))
+    centre = np.where((low > 0) | (high < 0), (low + high) / 2, 0.0)
     if sparse:
         low, high, centre = np.minimum(low, 0.0), np.maximum(high, 0.0), np.zeros_like(centre)
     reach = np.maximum(high - centre, centre - low)
