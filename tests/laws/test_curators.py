@@ -7,9 +7,9 @@ import importlib
 import inspect
 import pkgutil
 import shutil
+import sys
 import tempfile
 from collections.abc import Callable
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -26,15 +26,13 @@ from discreet.curator import Clip, Curator, Cursor, RowBounds, Survey, make_cura
 from discreet.curator.blocks import gradient_blocks, half_step
 from discreet.curator.classes import class_sums, own_margins
 from discreet.curator.eigenvalue import smallest_eigenvalue
-from discreet.curator.magnitudes import column_magnitudes, pooled_magnitudes, uncommon_entries
-from discreet.curator.ranks import rank_scores
-from discreet.curator.tournament import tournament_scores
+from discreet.curator.places import Places
 from discreet.losses import LogisticLoss, SoftmaxLoss, SquaredLoss
 from discreet.privacy import Bounded, Neighbours, PrivacyError, unseal
 from discreet.randomness import SeededSource
 from tests.curator.bounds import check, neighbours
-
-P = 6
+from tests.laws import survey_questions
+from tests.laws.survey_questions import SURVEYS, P
 
 # --- storages: (X, y, w) to a curator -------------------------------------------------------------------------------
 
@@ -303,22 +301,6 @@ def test_bounds_are_nearly_reached(relation: Neighbours, statistic: str) -> None
 
 # --- surveys --------------------------------------------------------------------------------------------------------
 
-SURVEYS: dict[str, Callable[[Any], Bounded]] = {
-    "count": lambda s: s.count(),
-    "norms": lambda s: s.norm_histogram(2.0 ** np.arange(-5, 10)),
-    "scaled norms": lambda s: s.norm_histogram([0.1, 1.0, 1e200], norm="l1", scale=np.arange(1.0, P + 1)),
-    "columns": lambda s: s.column_histogram([-1.0, 0.0, 0.5]),
-    "column": lambda s: s.column_histogram([0.1, 0.7], column=3, absolute=True),
-    "targets": lambda s: s.target_histogram([-0.5, 0.5]),
-    "labels": lambda s: s.label_histogram([1, -1, 4]),
-    "presence": lambda s: s.column_presence(cap=2),
-    "pooled sizes": lambda s: pooled_magnitudes(s, 2.0 ** np.arange(-3, 4)),
-    "uncommon entries": lambda s: uncommon_entries(s, 0.5, 1.5, [1, 2, 4]),
-    "sizes of columns": lambda s: column_magnitudes(s, [0.1, 1.0, 2.0], 0.5, 1.5, cap=2),
-    "all sizes of columns": lambda s: column_magnitudes(s, [0.1, 1.0, 2.0], 1e300, 1e301, cap=P),
-    "ranks": lambda s: rank_scores(s, [-2.0, 0.0, 0.5, 3.0], Fraction(1, 3)),
-    "tournament": lambda s: tournament_scores(s, np.array([np.zeros(P), np.ones(P), np.eye(P)[0] * 9]), 0.05),
-}
 PUBLIC_N_ONLY = {"tournament"}
 
 
@@ -370,7 +352,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> tuple[set[str], set[str]]:
 
         return ask
 
-    for kind in (*Curator.__mro__[:-1], Survey, Cursor):
+    for kind in (*Curator.__mro__[:-1], Survey, Cursor, Places):
         for name, method in list(vars(kind).items()):
             if not name.startswith("_") and "Bounded" in str(getattr(method, "__annotations__", {}).get("return", "")):
                 monkeypatch.setattr(kind, name, noted(name, method))
@@ -381,8 +363,9 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> tuple[set[str], set[str]]:
             if inspect.isfunction(function) and "Bounded" in str(function.__annotations__["return"]):
                 replaced = noted(name, function)
                 monkeypatch.setattr(room, name, replaced)
-                if name in globals():
-                    monkeypatch.setitem(globals(), name, replaced)
+                for asker in (sys.modules[__name__], survey_questions):
+                    if hasattr(asker, name):
+                        monkeypatch.setattr(asker, name, replaced)
     rows = data(40)
     for statistic in (*STATISTICS.values(), *RANDOM.values()):
         statistic(build(rows, BOUNDS["l2"]))

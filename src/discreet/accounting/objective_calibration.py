@@ -251,7 +251,7 @@ def default_ridge(
 ) -> float:
     r"""The default lambda: enough for the noise of one Gaussian query, and not too much for the data.
 
-    ``R^2 max(1 / kappa*, clip(2 p s^2 / n, 0.1 s, 3 s))`` with s the Gaussian noise multiplier of the budget and
+    ``R^2 max(1 / kappa*, clip(4 p s^2 / n, 0.1 s, 3 s))`` with s the Gaussian noise multiplier of the budget and
     kappa* from :func:`free_kappa`.
 
     Parameters
@@ -285,5 +285,5 @@ def default_ridge(
         mu = budget.mu if budget.kind == "gdp" else math.sqrt(2 * budget.rho)
         multiplier = 1 / mu
         floor = (2.0 if budget.neighbors.moves == 1 else 8.0) / mu**2 * 1.01
-    wanted = min(max(2 * n_features * multiplier**2 / n_rows, 0.1 * multiplier), 3 * multiplier)
+    wanted = min(max(4 * n_features * multiplier**2 / n_rows, 0.1 * multiplier), 3 * multiplier)
     return float(row_norm) ** 2 * scale * max(floor, wanted)

@@ -41,6 +41,7 @@ Floats = NDArray[np.float64]
 INTERCEPT_SHARE = 0.1  # the constant column, relative to the norm of a row
 COUNT_SHARE = 0.02  # of epsilon, for the number of rows where that is private
 NORM_QUANTILE = 0.95  # of the row norms, where rows are clipped
+CLASS_QUANTILE = 0.5  # the same for classes, which a row's direction tells
 
 
 @dataclass(frozen=True)
@@ -280,19 +281,20 @@ class PrivateLinearModel(Inferential, BaseEstimator, ABC):
 
     def _bounds(self, targets: Targets, buyer: BoundsBuyer) -> RowBounds:
         p, sparse = buyer.survey.n_features, buyer.survey.sparse
+        quantile = CLASS_QUANTILE if targets.range is None else NORM_QUANTILE
         unknown = RowBounds(l2=1.0, y=targets.range, y_centre=targets.centre / targets.unit)
         if isinstance(self.bounds, RowBounds):
             bounds = replace(self.bounds, y=targets.range, y_centre=targets.centre / targets.unit)
         elif isinstance(self.bounds, str) and self.bounds == "unit":
             bounds = unknown
         elif isinstance(self.bounds, str) and self.bounds == "private":
-            bounds = buyer.norms(buyer.features(unknown, scaled=self.penalty is None), NORM_QUANTILE)
+            bounds = buyer.norms(buyer.features(unknown, scaled=self.penalty is None), quantile)
         else:
             free = self.penalty is None
             cut = auto.unpaid_length(targets.loss, buyer.budget, buyer.n_rows, p, sparse) if free else None
             bounds = given_box(unknown, self.bounds, p, sparse, scaled=free, cut=cut)
             if free and p > 1 and cut is None:
-                bounds = buyer.norms(bounds, NORM_QUANTILE)
+                bounds = buyer.norms(buyer.within(bounds) if buyer.narrow else bounds, quantile)
         if self.fit_intercept:
             grid = bounds.grid(p)
             bounds = replace(bounds, intercept=INTERCEPT_SHARE * float(grid.l2 * grid.unit))

@@ -7,7 +7,6 @@ place.  A third, of row norms, chooses where to clip.  All are noisy counts; eve
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -17,8 +16,10 @@ from numpy.typing import NDArray
 
 from discreet import accounting
 from discreet.accounting.events import compose
+from discreet.accounting.published import strength
 from discreet.curator import RowBounds
 from discreet.curator.magnitudes import column_magnitudes, pooled_magnitudes, uncommon_entries
+from discreet.curator.places import Places
 from discreet.curator.survey import Survey
 from discreet.mechanisms import Gaussian, Laplace
 from discreet.privacy import Bounded, Budget
@@ -29,17 +30,18 @@ __all__ = ["BoundsBuyer", "PaidBounds", "located"]
 Floats = NDArray[np.float64]
 Edges = Floats
 
-_POWERS: Floats = 2.0 ** np.arange(-40.0, 41.0)
+_POWERS: Floats = 2.0 ** np.arange(-46.0, 47.0)
 MAGNITUDES: Edges = np.concatenate([-_POWERS[::-1], _POWERS])
 TARGETS: Edges = np.concatenate([-_POWERS[::-2], _POWERS[::2]])
 PLACES: Edges = np.linspace(0.0, 1.0, 17)[1:-1]
 SHRINKING: Edges = 1.07 ** np.arange(-70.0, 1.0)
-SIZES: Edges = 2.0 ** np.arange(-41.0, 42.0)
-ODD_SIZES: Edges = 4.0 ** np.arange(-20.0, 21.0)
+SIZES: Edges = 2.0 ** np.arange(-47.0, 48.0)
+ODD_SIZES: Edges = 4.0 ** np.arange(-23.0, 24.0)
 SHARES = {
-    "columns": 0.03, "places": 0.03, "norms": 0.01, "target": 0.03, "target places": 0.03,
+    "entries": 0.01, "columns": 0.03, "places": 0.03, "norms": 0.01, "target": 0.03, "target places": 0.03,
     "sizes": 0.01, "odd entries": 0.01, "odd columns": 0.06,
 }  # fmt: skip
+AMPLE = 600.0  # rows times mu, per column: with more, public bounds are kept as they are
 MOST_COLUMNS = 4096  # for a histogram of each
 
 
@@ -104,21 +106,52 @@ class BoundsBuyer:
         """What was bought so far."""
         return compose(*self.events)
 
+    @property
+    def narrow(self) -> bool:
+        """Whether a look at where rows lie within public bounds is worth its price."""
+        few = self.n_rows * strength(self.budget) < AMPLE * self.survey.n_features
+        return few and not self.budget.is_pure and not self.survey.sparse
+
     def features(self, unknown: RowBounds, *, scaled: bool = True) -> RowBounds:
         """`unknown` with the range of each column, or of all together where that is all that can be afforded."""
         p = self.survey.n_features
         if self._noise("columns", math.sqrt(p) if not self.budget.is_pure else p) * 8 > self.n_rows / 8:
             return self._common(unknown, scaled)
-        low, high = self._ranges(lambda e: self.survey.column_histogram(e), MAGNITUDES, "columns", p)
-        low, high = _tidy(low, high)
+        places = Places(self.survey, MAGNITUDES)
+        cap = self._cap(places, p)
+        low, high = _tidy(*self._ranges(places, "columns", cap))
         if not self.survey.sparse:
-            place = low, np.maximum(high - low, 1e-300)
-            a, b = self._ranges(
-                lambda e: self.survey.column_histogram(e, centre=place[0], scale=place[1]), PLACES, "places", p
-            )
-            low, high = low + np.maximum(a, 0.0) * place[1], low + np.minimum(b, 1.0) * place[1]
-        self.paid["feature bounds"] = "a range for each column, from two noisy histograms"
+            low, high = self._narrowed(low, np.maximum(high - low, 1e-300), cap)
+        self.paid["feature bounds"] = "a range for each column, from noisy histograms of its entries"
         return boxed(unknown, low, high, sparse=self.survey.sparse, scaled=scaled)
+
+    def within(self, given: RowBounds) -> RowBounds:
+        """`given`, with the range of each column cut to where more rows lie than noise alone could say.
+
+        What lies in the rest of a wide public range is rare, and where rows are few too rare to learn from; what is
+        left spreads over the whole scale.
+        """
+        p = self.survey.n_features
+        low, high = (np.broadcast_to(side, (p,)) for side in (given.low, given.high))
+        cap = self._cap(Places(self.survey, PLACES, low, high - low), p)
+        self.paid["where rows lie within the bounds"] = "from noisy histograms of the entries of each column"
+        return boxed(given, *self._narrowed(low, high - low, cap), sparse=False)
+
+    def _narrowed(self, low: Floats, width: Floats, cap: int) -> tuple[Floats, Floats]:
+        """The sixteenths of each range between which rows lie."""
+        a, b = self._ranges(Places(self.survey, PLACES, low, width), "places", cap)
+        return low + np.maximum(a, 0.0) * width, low + np.minimum(b, 1.0) * width
+
+    def _cap(self, places: Places, p: int) -> int:
+        """A number of entries apart from zero that few rows exceed."""
+        edges = 2.0 ** np.arange(0.0, math.ceil(math.log2(max(p, 2))) + 1)
+        return self._seldom_exceeded(places.entries(edges), "entries", edges, p)
+
+    def _seldom_exceeded(self, histogram: Bounded, name: str, edges: Edges, p: int) -> int:
+        counts, tall = self._counts(histogram, name)
+        above = np.cumsum(counts[::-1])[::-1][1:]  # rows with more entries than each edge
+        few = np.flatnonzero(above < max(0.05 * self.n_rows, tall))
+        return min(int(edges[few[0]]) if few.size else p, p)
 
     def _common(self, unknown: RowBounds, scaled: bool) -> RowBounds:
         """One scale for entries of the usual size, and other scales for columns that clearly differ from it.
@@ -132,10 +165,7 @@ class BoundsBuyer:
         scale = np.full(p, usual)
         if p <= MOST_COLUMNS:
             edges = 2.0 ** np.arange(0.0, math.ceil(math.log2(p)) + 1)
-            odd, tall = self._counts(uncommon_entries(self.survey, usual / 8, usual, edges), "odd entries")
-            above = np.cumsum(odd[::-1])[::-1][1:]  # rows with more odd entries than each edge
-            few = np.flatnonzero(above < max(0.05 * self.n_rows, tall))
-            cap = min(int(edges[few[0]]) if few.size else p, p)
+            cap = self._seldom_exceeded(uncommon_entries(self.survey, usual / 8, usual, edges), "odd entries", edges, p)
             histogram = column_magnitudes(self.survey, ODD_SIZES, usual / 8, usual, cap)
             odd, tall = self._counts(histogram, "odd columns")
             scale = _sizes(odd.reshape(p, -1), tall, usual, self.n_rows)
@@ -194,11 +224,14 @@ class BoundsBuyer:
         tall = deviation * (math.sqrt(2 * bins) if isinstance(mechanism, Gaussian) else bins / math.sqrt(2))
         return mechanism.release(histogram), tall
 
-    def _ranges(
-        self, histogram: Callable[[Edges], Bounded], edges: Edges, name: str, columns: int
-    ) -> tuple[Floats, Floats]:
-        counts, tall = self._counts(histogram(edges), name)
-        return located(counts.reshape(columns, -1), edges, tall, self.n_rows)
+    def _ranges(self, places: Places, name: str, cap: int) -> tuple[Floats, Floats]:
+        sealed = places.histogram(cap)
+        counts, tall = self._counts(sealed, name)
+        counts = counts.reshape(-1, places.bins)
+        every = np.arange(len(counts))
+        counts[every, places.zero] = 0.0  # noise alone
+        counts[every, places.zero] = self.n_rows - counts.sum(axis=1)
+        return located(counts, places.edges, tall, self.n_rows)
 
 
 def located(counts: Floats, edges: Edges, tall: float, n_rows: int) -> tuple[Floats, Floats]:
@@ -266,7 +299,7 @@ def boxed(bounds: RowBounds, low: Floats, high: Floats, *, sparse: bool, scaled:
     >>> boxed(RowBounds(l2=1.0), np.array([0.0, 1990.0]), np.array([2.0, 2010.0]), sparse=False).centre
     array([   0., 1990.])
     """
-    centre = np.where(low > 0, low, np.where(high < 0, high, 0.0))
+    centre = np.where((low > 0) | (high < 0), (low + high) / 2, 0.0)
     if sparse:
         low, high, centre = np.minimum(low, 0.0), np.maximum(high, 0.0), np.zeros_like(centre)
     reach = np.maximum(high - centre, centre - low)
