@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
 from scipy import stats
 
 from discreet.audit.distinguishing import distinguish, epsilon_lower

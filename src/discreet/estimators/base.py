@@ -29,13 +29,14 @@ from discreet.inference import check as check_inference
 from discreet.losses import Loss
 from discreet.mechanisms import DiscreteLaplace, Gaussian
 from discreet.penalties.base import Penalty
-from discreet.privacy import Budget, Neighbours, PrivacyError
+from discreet.privacy import Budget, Neighbours, PrivacyError, unquoted
 from discreet.randomness import Source, source_for
 from discreet.solvers.base import Ask, Plan, Problem, Refusal, Solver
 
 __all__ = ["FittedEvent", "PrivateLinearModel", "Targets"]
 
 Floats = NDArray[np.float64]
+AS_NUMBERS: dict[str, Any] = {"accept_sparse": ["csr", "csc"], "dtype": np.float64}
 INTERCEPT_SHARE = 0.1  # the constant column, relative to the norm of a row
 COUNT_SHARE = 0.02  # of epsilon, for the number of rows where that is private
 NORM_QUANTILE = 0.95  # of the row norms, where rows are clipped
@@ -159,7 +160,7 @@ class PrivateLinearModel(Inferential, BaseEstimator, ABC):
         self._refuse_early(X, neighbors, self._declared())
         earlier = Earlier.of(self)
         source = source_for(self.random_state)
-        X, y = validate_data(self, X, y, accept_sparse=["csr", "csc"], dtype=np.float64, y_numeric=False)
+        X, y = unquoted("X and y", validate_data, self, X, y, **AS_NUMBERS, y_numeric=False)
         weights = row_weights(sample_weight, X, self._weight_cap())
         budget = self._budget(X.shape[0], neighbors)
         targets = self._targets(y)
@@ -315,7 +316,7 @@ class PrivateLinearModel(Inferential, BaseEstimator, ABC):
 
     def _margins(self, X: Any) -> Floats:
         check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse=["csr", "csc"], dtype=np.float64, reset=False)
+        X = unquoted("X", validate_data, self, X, **AS_NUMBERS, reset=False)
         return np.asarray(clipped(self.bounds_, X) @ np.atleast_2d(self.coef_).T + self.intercept_)
 
     def __sklearn_tags__(self) -> Any:

@@ -14,7 +14,7 @@ from discreet import solvers
 from discreet.curator import RowBounds
 from discreet.estimators.bounds import boxed
 from discreet.penalties.base import Penalty
-from discreet.privacy import Neighbours
+from discreet.privacy import Neighbours, unquoted
 from discreet.solvers.base import Problem, Refusal, Solver
 
 __all__ = [
@@ -139,12 +139,12 @@ def row_weights(sample_weight: ArrayLike | None, X: Any, cap: float = 1.0) -> Fl
     """
     if sample_weight is None:
         return None
-    w = np.asarray(sample_weight, dtype=np.float64)
+    w: Floats = unquoted("sample_weight", np.asarray, sample_weight, dtype=np.float64)
     if w.ndim == 0:
         w = np.full(X.shape[0], float(w))
     if w.ndim != 1:
         raise ValueError("sample_weight must be 1D, one number per row")
-    check_consistent_length(X, w)
+    unquoted("sample_weight", check_consistent_length, X, w)
     if not np.isfinite(w).all() or (w < 0).any():
         raise ValueError("sample_weight must be finite and at least 0; larger than the public cap counts as that")
     if not (w > 0).any():
