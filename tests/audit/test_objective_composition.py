@@ -65,9 +65,11 @@ def test_the_price_of_one_fit_for_all_would_be_caught(k: int, runs: int) -> None
 
 def test_weak_ridges_are_priced_at_all() -> None:
     """Their losses go far beyond what is usual for them: the grid has to be coarser, and the price stays a bound."""
-    event = ObjectivePerturbation(ridge=0.05).plan(
-        Problem(LogisticLoss(), RowBounds(l2=1.0), 2, 25, Budget(1.0, DELTA))
-    ).event
+    event = (
+        ObjectivePerturbation(ridge=0.05)
+        .plan(Problem(LogisticLoss(), RowBounds(l2=1.0), 2, 25, Budget(1.0, DELTA)))
+        .event
+    )
     two, ten = (accounting.epsilon(repeat(event, k), DELTA) for k in (2, 10))
     assert 1.0 < two < 2.5
     assert two < ten < 12.0
