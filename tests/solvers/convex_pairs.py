@@ -84,7 +84,7 @@ def table(targets: str) -> tuple[Any, Any]:
     return X, {
         "binary": np.where(score + noise > 0, 1.0, -1.0),
         "real": np.rint(8 * np.clip(score / 2 + noise / 4, -1, 1)) / 8,
-        "count": rng.poisson(np.exp(score / 4)).clip(0, 4).astype(float),
+        "count": rng.poisson(np.exp(score / 4)).clip(0, 2).astype(float),
         "classes": np.digitize(score + noise / 2, [-0.4, 0.4]).astype(float),
     }[targets]
 
@@ -92,7 +92,7 @@ def table(targets: str) -> tuple[Any, Any]:
 def pair(loss: str, penalty: str) -> Problem:
     """The problem of a loss and a penalty; slopes are clipped where none of these rows comes."""
     targets = LOSSES[loss].targets
-    y = {"real": (-1.0, 1.0), "count": (0.0, 4.0)}.get(targets)
+    y = {"real": (-1.0, 1.0), "count": (0.0, 2.0)}.get(targets)
     return Problem(
         LOSSES[loss], RowBounds(linf=1.0, y=y), P, N, BUDGET, penalty=PENALTIES[penalty],
         slope=8.0 if loss in ("squared", "poisson") else None,

@@ -136,7 +136,7 @@ def classical() -> list[tuple[str, str, Any]]:
         (
             "logistic",
             "l1",
-            LogisticRegression(C=1 / 12.0, l1_ratio=1.0, solver="saga", **by_price, **logistic).fit(X, labels),
+            LogisticRegression(C=1 / 12.0, l1_ratio=1.0, **by_price, **logistic).fit(X, labels),
         ),
         ("poisson", "none", PoissonRegressor(alpha=0.0, fit_intercept=False, tol=1e-10).fit(X, counts)),
     ]
