@@ -69,6 +69,8 @@ def check_common(model: Any) -> None:
         raise TypeError(f"fit_intercept={model.fit_intercept!r} must be True or False")
     if not isinstance(model.warm_start, (bool, np.bool_)):
         raise TypeError(f"warm_start={model.warm_start!r} must be True or False")
+    if not isinstance(model.inference, (bool, np.bool_)):
+        raise TypeError(f"inference={model.inference!r} must be True or False")
     if model.max_iter != "auto" and not _whole(model.max_iter, 1):
         raise ValueError(f"max_iter={model.max_iter!r} must be 'auto' or a whole number, at least 1")
     if model.n_jobs is not None and not _whole(model.n_jobs, 1) and model.n_jobs != -1:
