@@ -4,9 +4,10 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 export OMP_NUM_THREADS ?= 1
+OLDEST := "numpy==2.0.*" "scipy==1.13.*" "numba==0.61.*" "scikit-learn==1.6.*" "pyarrow==17.*" "typer==0.15.*" "rich==13.*"
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test demo lint types docs slow audit bench-quick lock format clean
+.PHONY: help setup test demo lint types docs slow audit oldest bench-quick lock format clean
 
 help:            ## list the targets
 	@grep -E '^[a-z-]+: .*##|^[a-z-]+:  +##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 14
@@ -46,6 +47,12 @@ slow: $(STAMP)   ## the statistical suite
 audit: $(STAMP)  ## attack every solver at three budgets and under every relation
 	$(BIN)/python -m pytest -m slow tests/audit
 
+oldest:          ## scikit-learn's checks with the oldest versions that pyproject.toml allows (an environment of its own)
+	test -d .venv-oldest || $(PYTHON) -m venv .venv-oldest
+	.venv-oldest/bin/python -m pip install --quiet $(OLDEST) -e . pytest pytest-xdist hypothesis mpmath packaging pandas "dask[array]"
+	.venv-oldest/bin/python -m pytest -W ignore::pytest.PytestRemovedIn10Warning -m "slow or not slow" \
+	  tests/estimators/test_sklearn_contract.py tests/laws/test_curators.py tests/test_randomness.py
+
 bench-quick: $(STAMP)  ## every benchmark, quick settings
 	@for f in benchmarks/*.py; do m=$$(basename $$f .py); case $$m in _*) continue;; esac; \
 	  echo "== $$m"; $(BIN)/python -m benchmarks.$$m --quick || exit 1; done
@@ -56,5 +63,5 @@ lock: $(STAMP)   ## work the lock file out again from pyproject.toml
 	  --extra dev --extra docs --output-file requirements.lock pyproject.toml
 
 clean:           ## remove everything that was made here
-	rm -rf $(VENV) site build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-oldest site build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import minimize
 
+from benchmarks._pictures import loglog
 from discreet import theory
 from discreet.curator import RowBounds, make_curator
 from discreet.datasets import make_coordinate_regression
@@ -235,28 +236,14 @@ def measure(quick: bool) -> dict[str, Any]:
 
 def plot(found: dict[str, Any], folder: Path) -> list[Path]:
     """Four pictures."""
-    from matplotlib import pyplot as plt
-
-    def picture(name: str, x: str, y: dict[str, str], rows: Any, xlabel: str, ylabel: str) -> Path:
-        figure, axes = plt.subplots(figsize=(5.5, 3.6), layout="constrained")
-        for key, label in y.items():
-            axes.loglog([r[x] for r in rows], [r[key] for r in rows], "--" if key == "bound" else "o-", label=label)
-        axes.set(xlabel=xlabel, ylabel=ylabel)
-        axes.grid(alpha=0.3)
-        axes.legend(frameon=False)
-        path = folder / f"{name}.png"
-        figure.savefig(path, dpi=130, metadata={"Software": None})
-        plt.close(figure)
-        return path
-
-    folder.mkdir(parents=True, exist_ok=True)
     both = {"gradient": "gradient descent", "coordinate": "coordinate descent"}
     steps = {"fixed": "fixed number of steps", "adaptive": "adaptive budget"}
     risk = {"excess": "noisy SGD", "bound": "D L R (1/sqrt(n) + privacy)"}
-    worst = {"excess": "worst excess / noise"}
-    return [
-        picture("rates_coordinates", "first", both, found["growing"], "scale of the first column", "excess risk"),
-        picture("rates_budgets", "steps", steps, found["over_steps"], "steps", "excess risk"),
-        picture("rates_population", "n", risk, found["over_rows"], "rows", "excess population risk"),
-        picture("rates_objective_width", "width", worst, found["op_over_width"], "Gaussian width", "excess"),
+    worst = {"excess": "objective perturbation"}
+    pictures = [
+        ("rates_coordinates", "first", both, "growing", ("scale of the first column", "excess risk")),
+        ("rates_budgets", "steps", steps, "over_steps", ("steps", "excess risk")),
+        ("rates_population", "n", risk, "over_rows", ("rows", "excess population risk")),
+        ("rates_objective_width", "width", worst, "op_over_width", ("Gaussian width", "worst excess / noise")),
     ]
+    return [loglog(folder / f"{name}.png", x, y, found[rows], labels) for name, x, y, rows, labels in pictures]

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks._pictures import loglog
 from benchmarks.orthogonal_signs import OrthogonalSigns
 from discreet import accounting, theory
 from discreet.curator import RowBounds, make_curator
@@ -174,29 +175,15 @@ def measure(quick: bool) -> dict[str, Any]:
 
 
 def plot(found: dict[str, Any], folder: Path) -> list[Path]:
-    """Three pictures."""
-    from matplotlib import pyplot as plt
-
-    def picture(name: str, x: str, y: dict[str, str], rows: Any, xlabel: str, ylabel: str) -> Path:
-        figure, axes = plt.subplots(figsize=(5.5, 3.6), layout="constrained")
-        for key, label in y.items():
-            axes.loglog([r[x] for r in rows], [r[key] for r in rows], "o-" if key != "bound" else "--", label=label)
-        axes.set(xlabel=xlabel, ylabel=ylabel)
-        axes.grid(alpha=0.3)
-        axes.legend(frameon=False)
-        path = folder / f"{name}.png"
-        figure.savefig(path, dpi=130, metadata={"Software": None})
-        plt.close(figure)
-        return path
-
-    folder.mkdir(parents=True, exist_ok=True)
+    """Four pictures."""
     bounds = {"excess": "measured (mean)", "bound": "bound, all constants"}
     errors = {"peeling": "Peeling", "gradient_noise": "gradient noise"}
-    return [
-        picture("rates_lasso_n", "n", bounds, found["over_n"], "rows", "excess risk of private LASSO"),
-        picture("rates_lasso_p", "p", bounds, found["over_p"], "features", "excess risk of private LASSO"),
-        picture("rates_thresholding_d", "d", errors, found["over_d"], "features", "squared error of hard thresholding"),
-        picture(
-            "rates_width", "width", {"excess": "worst excess / noise"}, found["over_width"], "Gaussian width", "excess"
-        ),
+    widths = {"excess": "Frank-Wolfe, Gaussian noise"}
+    lasso_risk = "excess risk of private LASSO"
+    pictures = [
+        ("rates_lasso_n", "n", bounds, "over_n", ("rows", lasso_risk)),
+        ("rates_lasso_p", "p", bounds, "over_p", ("features", lasso_risk)),
+        ("rates_thresholding_d", "d", errors, "over_d", ("features", "squared error of hard thresholding")),
+        ("rates_width", "width", widths, "over_width", ("Gaussian width", "worst excess / noise")),
     ]
+    return [loglog(folder / f"{name}.png", x, y, found[rows], labels) for name, x, y, rows, labels in pictures]

@@ -144,12 +144,38 @@ def test_each_thread_has_a_buffer_of_its_own() -> None:
     assert not np.shares_memory(blocks[0], randomness._buffer.block)
 
 
-@pytest.mark.parametrize("backend", ["loky", "threading"])
+@pytest.mark.parametrize("backend", ["loky", "multiprocessing", "threading"])
 def test_joblib_workers_share_nothing(backend: str) -> None:
     system().words(1)
     run = joblib.Parallel(n_jobs=2, backend=backend)
     source = system()
     assert all_different([*run(joblib.delayed(some_words)(i, source) for i in range(6)), some_words()])
+
+
+@pytest.mark.parametrize("scheduler", ["threads", "processes"])
+@pytest.mark.parametrize("make", [system, lambda: SeededSource(4)], ids=["system", "seeded"])
+def test_dask_workers_share_nothing(scheduler: str, make: Callable[[], Source]) -> None:
+    """Run where Dask is installed (``make oldest`` has it): each task draws from its own copy of one source."""
+    dask = pytest.importorskip("dask")
+    source = make()
+    source.words(1)
+    tasks = [dask.delayed(some_words, pure=False)(i, pickle.loads(pickle.dumps(source))) for i in range(6)]
+    drawn = dask.compute(*tasks, scheduler=scheduler, num_workers=2)
+    assert all_different([*drawn, some_words(0, source)])
+
+
+@pytest.mark.parametrize("backend", ["loky", "multiprocessing"])
+def test_seeded_sources_part_ways_in_joblib_workers(backend: str) -> None:
+    source = SeededSource(4)
+    run = joblib.Parallel(n_jobs=2, backend=backend)
+    assert all_different([*run(joblib.delayed(some_words)(i, source) for i in range(6)), some_words(0, source)])
+
+
+@pytest.mark.parametrize("make", [system, lambda: SeededSource(4)], ids=["system", "seeded"])
+def test_the_same_bytes_sent_twice_are_two_streams(make: Callable[[], Source]) -> None:
+    """Arguments that many tasks share are pickled once, and loaded by every worker."""
+    sent = pickle.dumps(make())
+    assert all_different([some_words(0, pickle.loads(sent)) for _ in range(4)])
 
 
 def test_pool_workers_share_nothing_with_a_seeded_source_either() -> None:

@@ -13,7 +13,7 @@ import hashlib
 import os
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -138,9 +138,9 @@ class SeededSource(Source):
 
     Notes
     -----
-    A copy (``copy``, ``deepcopy``, pickle) is a *different* stream: the k-th copy of a source is its own child.  So a
-    source sent to several workers never gives two of them the same noise.  Work that is shared out should use
-    :meth:`child` with a label per piece, which does not depend on the order in which pieces are sent.
+    A copy is a *different* stream: the k-th by ``copy`` or ``deepcopy`` is its own child, and what is loaded from a
+    pickle is new each time, since the same bytes may be sent to several workers.  So no two of them ever get the same
+    noise.  Work that is shared out and must repeat uses :meth:`child` with a label per piece, made from the seed there.
 
     *Privacy.* Guarantee: none, whoever knows the seed can subtract the noise.  Neighbours: none.  Public: all of it.
     Bounded by: nothing.  Proof: ``proofs/randomness.md`` says why ``privacy_.epsilon`` is then infinite.
@@ -175,12 +175,23 @@ class SeededSource(Source):
         """The stream of that name: it depends on the seed and the labels, not on what was drawn before."""
         return SeededSource(self.seed, (*self.path, "child", len(labels), *_names(labels)))
 
-    def __reduce__(self) -> tuple[type[SeededSource], tuple[int, tuple[int | str, ...]]]:
+    def __copy__(self) -> SeededSource:
         self._copies += 1
-        return SeededSource, (self.seed, (*self.path, "copy", self._copies))
+        return SeededSource(self.seed, (*self.path, "copy", self._copies))
+
+    def __deepcopy__(self, _: dict[int, object]) -> SeededSource:
+        return self.__copy__()
+
+    def __reduce__(self) -> tuple[Callable[..., SeededSource], tuple[int, tuple[int | str, ...]]]:
+        return _loaded, (self.seed, self.path)
 
     def __repr__(self) -> str:
         return f"SeededSource({self.seed}, NOT PRIVATE)"
+
+
+def _loaded(seed: int, path: tuple[int | str, ...]) -> SeededSource:
+    """A stream of its own for each time that a pickle is loaded."""
+    return SeededSource(seed, (*path, "loaded", int(system().words(1)[0])))
 
 
 def _names(labels: tuple[int | str, ...]) -> tuple[int | str, ...]:

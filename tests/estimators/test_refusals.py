@@ -93,3 +93,10 @@ def test_an_estimator_refuses_all_that_its_solver_refuses(name):
             except Refusal as reason:
                 assert "fit_intercept" in str(reason)  # the only thing that is neither loss, penalty nor solver
     assert 20 < refused < 90
+
+
+@pytest.mark.parametrize("name", ["fit_intercept", "warm_start", "inference"])
+@pytest.mark.parametrize("value", ["yes", None, 1])
+def test_switches_are_true_or_false(name, value):
+    with pytest.raises(TypeError, match=f"{name}={value!r} must be True or False"):
+        estimators.LogisticRegression(**{name: value}).fit(X, Y)

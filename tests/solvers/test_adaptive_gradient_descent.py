@@ -59,7 +59,7 @@ def test_vectors_are_averaged_before_they_are_normalised() -> None:
 
 
 def test_a_grown_share_stays_grown() -> None:
-    _, ask = told(AdaptiveGradientDescent(growth=0.5), 6.0, [0, 20, 20], [np.ones(5)] * 3)
+    _, ask = told(AdaptiveGradientDescent(growth=0.5, n_candidates=20), 6.0, [0, 20, 20], [np.ones(5)] * 3)
     assert [price for kind, price in ask.paid if kind == "gradient"] == [1.0, 0.5, 1.5]
 
 

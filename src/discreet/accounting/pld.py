@@ -8,6 +8,7 @@ larger delta counts.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 from dp_accounting import dp_event
@@ -20,7 +21,7 @@ from discreet.accounting.events import (
     ReplaceOneSampledDpEvent,
     tally,
 )
-from discreet.accounting.pmf import Composition, LossPmf
+from discreet.accounting.pmf import Composition, GridTooLarge, LossPmf
 
 __all__ = ["composition", "delta", "epsilon", "leaf_pmf", "supported"]
 
@@ -190,11 +191,25 @@ def epsilon(event: dp_event.DpEvent, delta: float, *, coarser: float = 1.0) -> f
     alone = _alone(event)
     if alone is not None and 0 < delta < 1:
         return _inverse(alone, delta)
-    sides = composition(event, delta * 1e-7, coarser=coarser)
-    answer = sides["remove"].epsilon(delta)
-    if sides["add"].chernoff(answer) <= delta:  # most often one direction is far below the other
-        return answer
-    return max(answer, sides["add"].epsilon(delta))
+
+    def attempt(width: float) -> float:
+        sides = composition(event, delta * 1e-7, coarser=width)
+        answer = sides["remove"].epsilon(delta)
+        if sides["add"].chernoff(answer) <= delta:  # most often one direction is far below the other
+            return answer
+        return max(answer, sides["add"].epsilon(delta))
+
+    return _on_a_grid_that_fits(attempt, coarser)
+
+
+def _on_a_grid_that_fits(attempt: Callable[[float], float], coarser: float) -> float:
+    """The answer on the finest grid that can be tabulated: a few leaves' losses go far beyond their usual spread."""
+    for _ in range(8):
+        try:
+            return attempt(coarser)
+        except GridTooLarge:
+            coarser *= 4
+    return attempt(coarser)
 
 
 def _alone(event: dp_event.DpEvent) -> DominatedDpEvent | None:
@@ -232,6 +247,10 @@ def delta(event: dp_event.DpEvent, epsilon: float, *, expected: float | None = N
     alone = _alone(event)
     if alone is not None:
         return alone.delta(epsilon)
+    return _on_a_grid_that_fits(lambda width: _delta_on(event, epsilon, expected, width), coarser)
+
+
+def _delta_on(event: dp_event.DpEvent, epsilon: float, expected: float | None, coarser: float) -> float:
     tail = 1e-16 if expected is None else expected * 1e-7
     while True:
         parts = composition(event, tail, coarser=coarser)

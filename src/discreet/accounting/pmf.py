@@ -28,12 +28,20 @@ from discreet.kernels_accounting import lower_hull
 if TYPE_CHECKING:
     from dp_accounting.pld.pld_pmf import PLDPmf
 
-__all__ = ["Composition", "LossPmf"]
+__all__ = ["Composition", "GridTooLarge", "LossPmf"]
 
 Floats = NDArray[np.float64]
 _U = 2.0**-53
 _WINDOW = 1e-15  # tilted mass that may fall outside the window; its worst effect is added
 _LARGEST = 1 << 23
+
+
+class GridTooLarge(ValueError):
+    """A grid of losses has more points than are tabulated; with a wider step it has fewer, and the price is looser.
+
+    >>> issubclass(GridTooLarge, ValueError)
+    True
+    """
 
 
 @dataclass(frozen=True)
@@ -88,7 +96,7 @@ class LossPmf:
         cell = np.floor(losses / step).astype(np.int64)
         lowest, size = int(cell.min()), int(cell.max() - cell.min()) + 2
         if size > _LARGEST:
-            raise ValueError(f"losses from {losses.min():g} to {losses.max():g} at a step of {step:g}: {size} points")
+            raise GridTooLarge(f"losses from {losses.min():g} to {losses.max():g} at a step of {step:g}: {size} points")
         above = np.clip(losses - cell * step + 4 * _U * np.abs(losses), 0.0, step)
         right = np.minimum(p * (np.expm1(-above) / math.expm1(-step)) * (1 + 8 * _U), p)
         where = cell - lowest
@@ -106,7 +114,7 @@ class LossPmf:
         """
         first, last = math.floor(low / step), max(math.ceil(high / step), math.floor(low / step) + 1)
         if last - first > _LARGEST:
-            raise ValueError(f"losses from {low:g} to {high:g} on a grid of {step:g} need {last - first} points")
+            raise GridTooLarge(f"losses from {low:g} to {high:g} on a grid of {step:g} need {last - first} points")
         grid = np.arange(first, last + 1, dtype=np.float64) * step
         alpha = np.exp(grid)
         value = np.minimum(np.asarray(profile(grid), dtype=float) * (1 + 1e-14), 1.0)
@@ -318,7 +326,7 @@ class _Tilted:
         low, high = self._window(whole)
         size = fft.next_fast_len(high - low + 1, real=True)
         if size > _LARGEST:
-            raise ValueError(f"this composition needs a grid of {size} points; use a wider step")
+            raise GridTooLarge(f"this composition needs a grid of {size} points; use a wider step")
         product, norm = np.ones(size // 2 + 1, dtype=complex), 0.0
         for pmf, count in whole.parts:
             log_mass, losses = pmf._logs

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -63,14 +64,12 @@ def _refuse(what: str) -> ValueError:
 def _numbers(value: Any, what: str) -> NDArray[Any]:
     if hasattr(value, "to_numpy") and not isinstance(value, np.ndarray):
         value = value.to_numpy()
-    try:
+    out: NDArray[Any] | None = None
+    with contextlib.suppress(TypeError, ValueError, OverflowError):  # these quote a value: not even kept as a cause
         out = np.asarray(value)
-        if out.dtype.kind not in "fiub":
+        if out.dtype.kind not in "fiubc":
             out = np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError):
-        # the original message would quote a private value
-        raise _refuse(what) from None
-    if out.dtype.kind == "f" and not _all_finite(out):
+    if out is None or out.dtype.kind not in "fiub" or (out.dtype.kind == "f" and not _all_finite(out)):
         raise _refuse(what)
     return out
 

@@ -281,7 +281,8 @@ class PrivateLinearModel(Inferential, BaseEstimator, ABC):
 
     def _bounds(self, targets: Targets, buyer: BoundsBuyer) -> RowBounds:
         p, sparse = buyer.survey.n_features, buyer.survey.sparse
-        quantile = CLASS_QUANTILE if targets.range is None else NORM_QUANTILE
+        whole = self.inference or targets.range is not None  # coefficients are for rows as they are, or nearly
+        quantile = NORM_QUANTILE if whole else CLASS_QUANTILE
         unknown = RowBounds(l2=1.0, y=targets.range, y_centre=targets.centre / targets.unit)
         if isinstance(self.bounds, RowBounds):
             bounds = replace(self.bounds, y=targets.range, y_centre=targets.centre / targets.unit)
@@ -294,7 +295,7 @@ class PrivateLinearModel(Inferential, BaseEstimator, ABC):
             cut = auto.unpaid_length(targets.loss, buyer.budget, buyer.n_rows, p, sparse) if free else None
             bounds = given_box(unknown, self.bounds, p, sparse, scaled=free, cut=cut)
             if free and p > 1 and cut is None:
-                bounds = buyer.norms(buyer.within(bounds) if buyer.narrow else bounds, quantile)
+                bounds = buyer.norms(buyer.within(bounds) if buyer.narrow and not self.inference else bounds, quantile)
         if self.fit_intercept:
             grid = bounds.grid(p)
             bounds = replace(bounds, intercept=INTERCEPT_SHARE * float(grid.l2 * grid.unit))

@@ -297,7 +297,7 @@ def boxed(bounds: RowBounds, low: Floats, high: Floats, *, sparse: bool, scaled:
     """`bounds` with ranges of columns: a zero that is allowed stays zero, and the widest side becomes one.
 
     >>> boxed(RowBounds(l2=1.0), np.array([0.0, 1990.0]), np.array([2.0, 2010.0]), sparse=False).centre
-    array([   0., 1990.])
+    array([   0., 2000.])
     """
     centre = np.where((low > 0) | (high < 0), (low + high) / 2, 0.0)
     if sparse:

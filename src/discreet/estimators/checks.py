@@ -15,7 +15,7 @@ from discreet import solvers
 from discreet.curator import RowBounds
 from discreet.estimators.bounds import boxed
 from discreet.penalties.base import Penalty
-from discreet.privacy import Neighbours
+from discreet.privacy import Neighbours, unquoted
 from discreet.solvers.base import Problem, Refusal, Solver
 
 __all__ = [
@@ -71,6 +71,8 @@ def check_common(model: Any) -> None:
         raise TypeError(f"fit_intercept={model.fit_intercept!r} must be True or False")
     if not isinstance(model.warm_start, (bool, np.bool_)):
         raise TypeError(f"warm_start={model.warm_start!r} must be True or False")
+    if not isinstance(model.inference, (bool, np.bool_)):
+        raise TypeError(f"inference={model.inference!r} must be True or False")
     if model.max_iter != "auto" and not _whole(model.max_iter, 1):
         raise ValueError(f"max_iter={model.max_iter!r} must be 'auto' or a whole number, at least 1")
     if model.n_jobs is not None and not _whole(model.n_jobs, 1) and model.n_jobs != -1:
@@ -151,22 +153,12 @@ def rows_and_targets(model: Any, X: Any, *y: Any, reset: bool = False, sparse: b
     >>> rows_and_targets(LogisticRegression(), [[1.0, float("nan")]], [1])
     Traceback (most recent call last):
     ...
-    ValueError: X holds NaN, infinity or text (where is withheld: it would depend on private data); say how to read ...
+    ValueError: Input X contains NaN; give X and y as finite numbers, ... discreet.preprocessing.Schema
     """
     options: dict[str, Any] = {"accept_sparse": ["csr", "csc"] if sparse else False, "dtype": np.float64}
-    try:
-        if not y:
-            return validate_data(model, X, reset=reset, **options)
-        return validate_data(model, X, *y, y_numeric=False, **options)
-    except ValueError as error:
-        text = str(error)
-        if not any(sign in text for sign in ("NaN", "infinity", "could not convert", "too large")):
-            raise
-        what = "y" if "Input y" in text else "X"
-    raise ValueError(
-        f"{what} holds NaN, infinity or text (where is withheld: it would depend on private data); say how to read "
-        "missing values and categories with discreet.preprocessing.Schema, or leave such rows out by a public rule"
-    )
+    if not y:
+        return unquoted("X", validate_data, model, X, reset=reset, **options)
+    return unquoted("X and y", validate_data, model, X, *y, y_numeric=False, **options)
 
 
 def row_weights(sample_weight: ArrayLike | None, X: Any, cap: float = 1.0) -> Floats | None:
@@ -177,12 +169,12 @@ def row_weights(sample_weight: ArrayLike | None, X: Any, cap: float = 1.0) -> Fl
     """
     if sample_weight is None:
         return None
-    w = np.asarray(sample_weight, dtype=np.float64)
+    w: Floats = unquoted("sample_weight", np.asarray, sample_weight, dtype=np.float64)
     if w.ndim == 0:
         w = np.full(X.shape[0], float(w))
     if w.ndim != 1:
         raise ValueError("sample_weight must be 1D, one number per row")
-    check_consistent_length(X, w)
+    unquoted("sample_weight", check_consistent_length, X, w)
     if not np.isfinite(w).all() or (w < 0).any():
         raise ValueError("sample_weight must be finite and at least 0; larger than the public cap counts as that")
     if not (w > 0).any():

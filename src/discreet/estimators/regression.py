@@ -16,7 +16,7 @@ from discreet.estimators.checks import positive_number
 from discreet.estimators.statement import Look
 from discreet.losses import Loss, PoissonLoss, PseudoHuberLoss, QuantileLoss, SquaredLoss
 from discreet.penalties.base import Penalty
-from discreet.privacy import Neighbours
+from discreet.privacy import Neighbours, unquoted
 from discreet.solvers.base import Solver
 
 __all__ = ["HuberRegressor", "LinearRegression", "PoissonRegressor", "QuantileRegressor"]
@@ -82,7 +82,7 @@ class _Regressor(RegressorMixin, PrivateLinearModel):
         return Targets(np.zeros(0), self._loss(1.0), [], slope=self._slope(1.0))
 
     def _targets(self, y: Any) -> Targets:
-        return Targets(np.asarray(y, dtype=np.float64), self._loss(1.0), [])
+        return Targets(unquoted("y", np.asarray, y, dtype=np.float64), self._loss(1.0), [])
 
     def _located(self, targets: Targets, buyer: BoundsBuyer) -> Targets:
         if isinstance(self.bounds_y, str) and self.bounds_y == "private":

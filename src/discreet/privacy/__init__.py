@@ -10,6 +10,7 @@ from __future__ import annotations
 from discreet.privacy.bounded import Bounded
 from discreet.privacy.budget import Budget, Number, exact
 from discreet.privacy.contribution import Contribution, Norm, isqrt_up
+from discreet.privacy.errors import unquoted
 from discreet.privacy.neighbours import Neighbours, PrivacyError
 from discreet.privacy.sealed import Sealed, unseal
 
@@ -24,5 +25,6 @@ __all__ = [
     "Sealed",
     "exact",
     "isqrt_up",
+    "unquoted",
     "unseal",
 ]

@@ -32,9 +32,9 @@ class AdaptiveGradientDescent(Solver):
     ----------
     steps : int or "auto"
         For how many steps the purse would last if no share ever grew; "auto" is 40.
-    growth : float, default=0.25
+    growth : float, default=0.5
         Gamma: by how much a share grows when step size 0 was chosen; the source has 0.1.
-    n_candidates : int, default=20
+    n_candidates : int, default=10
         Step sizes above 0 to choose from.
     spacing : {"geometric", "even"}
         How they lie below the largest: each 0.7 of the one above, or evenly as in the source.
@@ -75,8 +75,8 @@ class AdaptiveGradientDescent(Solver):
     resumes: ClassVar[bool] = True
 
     steps: int | Literal["auto"] = "auto"
-    growth: float = 0.25
-    n_candidates: int = 20
+    growth: float = 0.5
+    n_candidates: int = 10
     spacing: Literal["geometric", "even"] = "geometric"
     largest_step: float = 2.0
     search: float = 0.5

@@ -327,6 +327,12 @@ class Solver(ABC):
         for wrong, remedy in reasons:
             if wrong:
                 raise Refusal(f"{self.name!r} {remedy}")
+        if problem.constrained:
+            try:
+                problem.prox(np.zeros(problem.shape))
+            except ValueError as error:  # a set with bounds or vertices for other coordinates than these
+                size = problem.loss.n_outputs * (problem.n_weights - problem.has_intercept)
+                raise Refusal(f"penalty={problem.penalty!r} is no set of {size} weights: {error}") from error
         further = self.refuse(problem)
         if further:
             raise Refusal(f"{self.name!r} {further}")

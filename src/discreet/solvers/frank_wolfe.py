@@ -87,9 +87,15 @@ class FrankWolfe(Solver):
         return None
 
     def _vertices(self, problem: Problem) -> bool:
-        if self.oracle == "auto":
-            return _region(problem).n_vertices(problem.n_features) is not None
-        return self.oracle == "vertices"
+        region, p = _region(problem), problem.n_features
+        if self.oracle == "gradient" or (self.oracle == "auto" and region.n_vertices(p) is None):
+            return False
+        try:
+            return len(region.vertex_map(p)) > 0
+        except (TypeError, ValueError) as error:  # it may have corners, and too many for exact scores
+            if self.oracle == "auto":
+                return False
+            raise Refusal(f"{self.name!r} can't choose among vertices here: {error}") from error
 
     def _slope(self, problem: Problem) -> float:
         """The largest derivative: the clip, or what the loss can have on the set."""
