@@ -12,9 +12,10 @@ from collections.abc import Callable
 
 from discreet.accounting.published import strength
 from discreet.solvers.base import Problem, Solver
+from discreet.solvers.steep_objective_perturbation import SteepObjectivePerturbation
 from discreet.solvers.whitened_objective_perturbation import WIDEST, WhitenedObjectivePerturbation
 
-__all__ = ["RULES", "Rule", "binary", "decide"]
+__all__ = ["RULES", "Rule", "binary", "decide", "wide"]
 
 Rule = Callable[[Problem, bool], Solver | None]
 
@@ -40,8 +41,26 @@ def binary(problem: Problem, sparse: bool) -> Solver | None:
     return WhitenedObjectivePerturbation()
 
 
+def wide(problem: Problem, sparse: bool) -> Solver | None:
+    """Two classes, no penalty, more weights than rows times mu: start where the loss is steep.
+
+    >>> from discreet.curator import RowBounds
+    >>> from discreet.losses import LogisticLoss
+    >>> from discreet.privacy import Budget
+    >>> wide(Problem(LogisticLoss(), RowBounds(l2=1.0), 50_000, 40_000, Budget(1, 1e-6)), True).name
+    'steep_objective_perturbation'
+    """
+    del sparse
+    if problem.loss.name != "logistic" or problem.penalty is not None:
+        return None
+    if problem.budget.kind != "dp" or problem.budget.is_pure:
+        return None
+    return SteepObjectivePerturbation() if problem.rows * strength(problem.budget) < problem.n_weights else None
+
+
 RULES: tuple[Rule, ...] = (
     binary,
+    wide,
 )  # fmt: skip
 
 

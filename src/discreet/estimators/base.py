@@ -265,7 +265,8 @@ class PrivateLinearModel(Inferential, BaseEstimator, ABC):
         elif isinstance(self.bounds, str) and self.bounds == "unit":
             bounds = unknown
         elif isinstance(self.bounds, str) and self.bounds == "private":
-            bounds = buyer.norms(buyer.features(unknown, scaled=self.penalty is None), NORM_QUANTILE)
+            scaled, labels = self.penalty is None, targets.range is None
+            bounds = buyer.rows(unknown, NORM_QUANTILE, scaled=scaled, labels=labels)
         else:
             bounds = given_box(unknown, self.bounds, p, sparse, scaled=self.penalty is None)
             if self.penalty is None and p > 1:
