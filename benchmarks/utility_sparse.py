@@ -7,7 +7,7 @@ predictor of the training rows.  `slope` says how well probabilities are calibra
 of test labels on private margins (1 is right, more means that they are too near one half).
 
 ``sparse_*`` are synthetic: signs in 1,000 columns, 8,000 rows, of which a few columns matter (independent,
-autoregressive with effects that cancel, a correlated block), as in table 5.2 of the project's dossier.
+autoregressive with effects that cancel, a correlated block).
 """
 
 from __future__ import annotations

@@ -129,7 +129,8 @@ class BoundsBuyer:
         sealed = self.survey.column_presence(WORDS)
         floor = 2 * math.sqrt(self._mechanism("frequencies").variance(sealed))
         counts, _ = self._counts(sealed, "frequencies")
-        rarity = np.log(self.n_rows / np.maximum(counts, floor)) / math.log(max(self.n_rows / floor, math.e))
+        most = max(self.n_rows, math.e * floor)  # where nothing is known, words stay alike
+        rarity = np.log(most / np.maximum(counts, floor)) / math.log(most / floor)
         scale = usual / np.clip(rarity, 2.0**-8, 1.0)
         self.paid["feature bounds"] = "presence, from a noisy histogram of the sizes of entries; rows cut to one length"
         self.paid["frequencies of columns"] = "from noisy counts of the rows that have an entry there"
