@@ -6,7 +6,7 @@ presence, weighted by document frequencies and cut to norm 1 (scaled columns for
 predictor of the training rows.  `slope` says how well probabilities are calibrated: the slope of a logistic regression
 of test labels on private margins (1 is right, more means that they are too near one half).
 
-``sparse_*`` are synthetic: signs in 1,000 columns, 8,000 rows, of which a few columns matter (independent,
+``sparse_*`` are synthetic: signs in 1,000 columns, 8,000 rows, few of which matter (independent,
 autoregressive with effects that cancel, a correlated block).
 """
 

@@ -15,7 +15,7 @@ from discreet.solvers.queries import Query
 
 __all__ = ["SteepObjectivePerturbation"]
 
-RIDGE = 1.5  # times the squared row norm over mu
+RIDGE = 1.5  # times the squared row norm over mu, where weights are many
 MANY = 10**15  # rows, for which the usual default is what privacy alone asks for
 
 
@@ -23,8 +23,9 @@ class _Ridged(ObjectivePerturbation):
     """Objective perturbation with another default for the ridge."""
 
     def ratio(self, problem: Problem) -> float:
-        """1.5 over mu, or the least that privacy asks for."""
-        return max(super().ratio(replace(problem, n_rows=MANY)), RIDGE / strength(problem.budget))
+        """At most 1.5 over mu, and at least what privacy asks for."""
+        most = max(super().ratio(replace(problem, n_rows=MANY)), RIDGE / strength(problem.budget))
+        return min(super().ratio(problem), most)
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,8 @@ class SteepObjectivePerturbation(Solver):
     lead : float, default=2
         How far the loss is moved.
     ridge : float or "auto"
-        Of the *sum* of losses; "auto" is 1.5 times the squared row norm over mu, or what privacy asks for.
+        Of the *sum* of losses; "auto" is that of objective perturbation, but at most 1.5 times the squared row
+        norm over mu unless privacy asks for more.
     tolerance_share : float, default=0.02
         The part of mu (of a pure budget) that pays for the tolerance.
 
