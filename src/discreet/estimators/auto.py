@@ -21,6 +21,8 @@ Rule = Callable[[Problem, bool], Solver | None]
 
 STRONG = 60.0  # rows times mu, per weight: from there on second moments are known well enough to whiten by
 
+FEW = 10.0  # rows times mu, per weight: below, margins stay so small that the plain loss wastes half of its slope
+
 
 def binary(problem: Problem, sparse: bool) -> Solver | None:
     """Two classes, delta above 0, no penalty: whiten where rows times mu affords the second moments.
@@ -42,7 +44,7 @@ def binary(problem: Problem, sparse: bool) -> Solver | None:
 
 
 def wide(problem: Problem, sparse: bool) -> Solver | None:
-    """Two classes, no penalty, more weights than rows times mu: start where the loss is steep.
+    """Two classes, no penalty, few rows times mu per weight: start where the loss is steep, the more so the fewer.
 
     >>> from discreet.curator import RowBounds
     >>> from discreet.losses import LogisticLoss
@@ -55,7 +57,10 @@ def wide(problem: Problem, sparse: bool) -> Solver | None:
         return None
     if problem.budget.kind != "dp" or problem.budget.is_pure:
         return None
-    return SteepObjectivePerturbation() if problem.rows * strength(problem.budget) < problem.n_weights else None
+    per_weight = problem.rows * strength(problem.budget) / problem.n_weights
+    if per_weight >= FEW:
+        return None
+    return SteepObjectivePerturbation(lead=2.0 if per_weight < 1 else 1.0)
 
 
 RULES: tuple[Rule, ...] = (
