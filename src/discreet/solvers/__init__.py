@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from discreet.solvers.objective_perturbation import ObjectivePerturbation as ObjectivePerturbation
     from discreet.solvers.output_perturbation import OutputPerturbation as OutputPerturbation
     from discreet.solvers.peeling import PeelingDescent as PeelingDescent
+    from discreet.solvers.selected_objective_perturbation import (
+        SelectedObjectivePerturbation as SelectedObjectivePerturbation,
+    )
     from discreet.solvers.sgd import StochasticGradientDescent as StochasticGradientDescent
     from discreet.solvers.steep_objective_perturbation import SteepObjectivePerturbation as SteepObjectivePerturbation
     from discreet.solvers.sufficient_statistics import SufficientStatistics as SufficientStatistics
@@ -40,6 +43,7 @@ _HOME = {  # class -> file, which is also the string that estimators take
     "HeavyTailedPeeling": "heavy_tailed_peeling",
     "ObjectivePerturbation": "objective_perturbation",
     "SteepObjectivePerturbation": "steep_objective_perturbation",
+    "SelectedObjectivePerturbation": "selected_objective_perturbation",
     "Newton": "newton",
     "OutputPerturbation": "output_perturbation",
     "SufficientStatistics": "sufficient_statistics",
