@@ -77,10 +77,10 @@ def test_words_are_not_given_away() -> None:
 @pytest.mark.parametrize("relation", [r.value for r in Neighbours])
 @pytest.mark.parametrize("kind", ["rare words", "common words", "one gigantic entry"])
 def test_no_pair_is_told_apart(kind: str, relation: str) -> None:
-    assert not attack(kind, relation, 1.0, 1200).caught
+    assert not attack(kind, relation, 1.0, 600).caught
 
 
 @pytest.mark.slow
 def test_the_attack_sees_the_row() -> None:
     """At a promise a tenth of what is spent the alarm rings: silence above says something."""
-    assert attack("rare words", "zero_out", 8.0, 800, promised=0.8).caught
+    assert attack("rare words", "zero_out", 8.0, 400, promised=0.8).caught
