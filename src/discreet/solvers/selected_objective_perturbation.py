@@ -157,7 +157,7 @@ class SelectedObjectivePerturbation(Solver):
             problem.loss, schedule["ridge"], tilt, schedule["tau"], slack=schedule["slack"], n_rows=problem.rows_at_most
         )
         refit = np.asarray(ask.weights(minimum))
-        w = problem.start()
+        w = np.zeros(problem.n_weights)
         w[found] = refit[: found.size]
         if problem.has_intercept:
             w[p] = refit[-1] * schedule["constant"] / float(problem.grid.constant * problem.grid.unit)
@@ -165,7 +165,7 @@ class SelectedObjectivePerturbation(Solver):
 
     def _visited(self, problem: Problem, schedule: Mapping[str, Any], curator: Curator, ask: Ask) -> Any:
         """The features whose vertices ``w <- (1 - t) w + t s`` went to."""
-        p, loss, w = problem.n_features, LogisticLoss(LEAD), problem.start()
+        p, loss, w = problem.n_features, LogisticLoss(LEAD), np.zeros(problem.n_weights)
         corners, seen = L1Ball(schedule["ball"]).vertex_map(p), []
         for t in range(self.steps):
             g, _ = gradient_blocks(curator, loss, w, float(loss.lipschitz))
