@@ -16,6 +16,7 @@ from discreet.losses import Loss
 VARIANTS = [
     registry.SquaredLoss(),
     registry.LogisticLoss(),
+    registry.LogisticLoss(lead=2.0),
     registry.HuberLoss(),
     registry.HuberLoss(delta=0.3),
     registry.PseudoHuberLoss(),
@@ -71,7 +72,7 @@ def reference(loss: Loss) -> object:
     if loss.name == "squared":
         return lambda m, y: (m - y) ** 2 / 2
     if loss.name == "logistic":
-        return lambda m, y: ln(1 + e ** (-y * m))
+        return lambda m, y: ln(1 + e ** (mpmath.mpf(loss.lead) - y * m))
     if loss.name == "huber":
         d = loss.delta
         return lambda m, y: (m - y) ** 2 / 2 if abs(m - y) <= d else d * (abs(m - y) - mpmath.mpf(d) / 2)

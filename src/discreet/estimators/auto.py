@@ -16,9 +16,10 @@ from discreet.losses import Loss
 from discreet.privacy import Budget
 from discreet.solvers.base import Problem, Solver
 from discreet.solvers.class_means import ClassMeans
+from discreet.solvers.steep_objective_perturbation import SteepObjectivePerturbation
 from discreet.solvers.whitened_objective_perturbation import WIDEST, WhitenedObjectivePerturbation
 
-__all__ = ["RULES", "Rule", "binary", "decide", "few_rows", "unpaid_length"]
+__all__ = ["RULES", "Rule", "binary", "decide", "few_rows", "unpaid_length", "wide"]
 
 Rule = Callable[[Problem, bool], Solver | None]
 
@@ -26,6 +27,7 @@ FEW_PURE = 25.0  # rows times epsilon, per feature, and per class but one: below
 FEW = 3.5  # rows times mu, per feature
 SMALL, UNKNOWN = 2000, 400.0  # rows, and rows times mu, below which a quantile of norms isn't bought
 STRONG = 60.0  # rows times mu, per weight: from there on second moments are known well enough to whiten by
+SCARCE = 10.0  # rows times mu, per weight: below, margins stay so small that the plain loss wastes half of its slope
 
 
 def binary(problem: Problem, sparse: bool) -> Solver | None:
@@ -96,9 +98,30 @@ def unpaid_length(loss: Loss, budget: Budget, rows: int, p: int, sparse: bool) -
     return max((0.35 if few else 0.25) * math.sqrt(p), 1.0)  # with few columns the length of a row says much
 
 
+def wide(problem: Problem, sparse: bool) -> Solver | None:
+    """Two classes, no penalty, few rows times mu per weight: start where the loss is steep, the more so the fewer.
+
+    >>> from discreet.curator import RowBounds
+    >>> from discreet.losses import LogisticLoss
+    >>> from discreet.privacy import Budget
+    >>> wide(Problem(LogisticLoss(), RowBounds(l2=1.0), 50_000, 40_000, Budget(1, 1e-6)), True).name
+    'steep_objective_perturbation'
+    """
+    del sparse
+    if problem.loss.name != "logistic" or problem.penalty is not None:
+        return None
+    if problem.budget.kind != "dp" or problem.budget.is_pure:
+        return None
+    per_weight = problem.rows * strength(problem.budget) / problem.n_weights
+    if per_weight >= SCARCE:
+        return None
+    return SteepObjectivePerturbation(lead=2.0 if per_weight < 1 else 1.0)
+
+
 RULES: tuple[Rule, ...] = (
     few_rows,
     binary,
+    wide,
 )  # fmt: skip
 
 

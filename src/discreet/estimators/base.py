@@ -289,7 +289,8 @@ class PrivateLinearModel(Inferential, BaseEstimator, ABC):
         elif isinstance(self.bounds, str) and self.bounds == "unit":
             bounds = unknown
         elif isinstance(self.bounds, str) and self.bounds == "private":
-            bounds = buyer.norms(buyer.features(unknown, scaled=self.penalty is None), quantile)
+            scaled, labels = self.penalty is None, targets.range is None
+            bounds = buyer.rows(unknown, quantile, scaled=scaled, labels=labels)
         else:
             free = self.penalty is None
             cut = auto.unpaid_length(targets.loss, buyer.budget, buyer.n_rows, p, sparse) if free else None

@@ -39,10 +39,13 @@ SIZES: Edges = 2.0 ** np.arange(-47.0, 48.0)
 ODD_SIZES: Edges = 4.0 ** np.arange(-23.0, 24.0)
 SHARES = {
     "entries": 0.01, "columns": 0.03, "places": 0.03, "norms": 0.01, "target": 0.03, "target places": 0.03,
-    "sizes": 0.01, "odd entries": 0.01, "odd columns": 0.06,
+    "sizes": 0.01, "odd entries": 0.01, "odd columns": 0.06, "frequencies": 0.05,
 }  # fmt: skip
 AMPLE = 600.0  # rows times mu, per column: with more, public bounds are kept as they are
 MOST_COLUMNS = 4096  # for a histogram of each
+FEWEST_WORDS = 1000  # columns: fewer are hardly words
+WORDS = 32  # different words that a row may say in full when words are counted
+UNIT_NORM = 0.5  # of a row, below that of any single rare word: so rows differ in direction alone
 
 
 @dataclass(frozen=True)
@@ -111,6 +114,35 @@ class BoundsBuyer:
         """Whether a look at where rows lie within public bounds is worth its price."""
         few = self.n_rows * strength(self.budget) < AMPLE * self.survey.n_features
         return few and not self.budget.is_pure and not self.survey.sparse
+
+    def rows(self, unknown: RowBounds, quantile: float, *, scaled: bool = True, labels: bool = False) -> RowBounds:
+        """`unknown` with all that is bought about rows: ranges or scales of columns, and where to clip norms.
+
+        Rows of words (sparse, with more columns than rows times mu, for classes) are cut to one length.
+        """
+        p = self.survey.n_features
+        many = p >= FEWEST_WORDS and self.n_rows * strength(self.budget) < p
+        if many and labels and scaled and self.survey.sparse and not self.budget.is_pure:
+            return self._words(unknown)
+        return self.norms(self.features(unknown, scaled=scaled), quantile)
+
+    def _words(self, unknown: RowBounds) -> RowBounds:
+        """Presence instead of size, weighted by ``log(n / frequency)`` of noisy frequencies; rows of one length.
+
+        Frequencies below twice their noise count as that: rare words can't be told apart, and weigh most.
+        """
+        p = self.survey.n_features
+        usual = _usual_size(*self._counts(pooled_magnitudes(self.survey, SIZES), "sizes"))
+        sealed = self.survey.column_presence(WORDS)
+        floor = 2 * math.sqrt(self._mechanism("frequencies").variance(sealed))
+        counts, _ = self._counts(sealed, "frequencies")
+        most = max(self.n_rows, math.e * floor)  # where nothing is known, words stay alike
+        rarity = np.log(most / np.maximum(counts, floor)) / math.log(most / floor)
+        scale = usual / np.clip(rarity, 2.0**-8, 1.0)
+        self.paid["feature bounds"] = "presence, from a noisy histogram of the sizes of entries; rows cut to one length"
+        self.paid["frequencies of columns"] = "from noisy counts of the rows that have an entry there"
+        box = np.full(p, usual)
+        return replace(unknown, low=-box, high=box, centre=np.zeros(p), scale=scale, l2=UNIT_NORM)
 
     def features(self, unknown: RowBounds, *, scaled: bool = True) -> RowBounds:
         """`unknown` with the range of each column, or of all together where that is all that can be afforded."""

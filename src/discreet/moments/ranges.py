@@ -82,8 +82,9 @@ def _kept(
     """The span of the bins that stand out, one bin wider on each side, and the share of rows a bin needed for that."""
     counts, noise = share.release(survey.column_histogram(edges, column=column), counts=True)
     inner = counts[1:-1]
-    # exceeded by noise alone in one run of twenty: the largest of as many Gaussian, or discrete Laplace, draws
-    tail = math.log(20 * inner.size)
+    # exceeded by noise alone in one run of two thousand (a wrong magnitude is fatal), or, when looking closer, of
+    # twenty: the largest of as many Gaussian, or discrete Laplace, draws
+    tail = math.log((20 if closer else 2000) * inner.size)
     limit = noise * (tail / math.sqrt(2) if share.purse.pure else math.sqrt(2 * tail))
     standing = np.flatnonzero(inner > limit)
     if not standing.size and closer:

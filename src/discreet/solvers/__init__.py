@@ -19,7 +19,11 @@ if TYPE_CHECKING:
     from discreet.solvers.objective_perturbation import ObjectivePerturbation as ObjectivePerturbation
     from discreet.solvers.output_perturbation import OutputPerturbation as OutputPerturbation
     from discreet.solvers.peeling import PeelingDescent as PeelingDescent
+    from discreet.solvers.selected_objective_perturbation import (
+        SelectedObjectivePerturbation as SelectedObjectivePerturbation,
+    )
     from discreet.solvers.sgd import StochasticGradientDescent as StochasticGradientDescent
+    from discreet.solvers.steep_objective_perturbation import SteepObjectivePerturbation as SteepObjectivePerturbation
     from discreet.solvers.sufficient_statistics import SufficientStatistics as SufficientStatistics
     from discreet.solvers.svrg import StochasticVarianceReduced as StochasticVarianceReduced
     from discreet.solvers.whitened_gradient_descent import WhitenedGradientDescent as WhitenedGradientDescent
@@ -39,6 +43,8 @@ _HOME = {  # class -> file, which is also the string that estimators take
     "PeelingDescent": "peeling",
     "HeavyTailedPeeling": "heavy_tailed_peeling",
     "ObjectivePerturbation": "objective_perturbation",
+    "SteepObjectivePerturbation": "steep_objective_perturbation",
+    "SelectedObjectivePerturbation": "selected_objective_perturbation",
     "Newton": "newton",
     "OutputPerturbation": "output_perturbation",
     "SufficientStatistics": "sufficient_statistics",

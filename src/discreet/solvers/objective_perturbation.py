@@ -96,24 +96,26 @@ class ObjectivePerturbation(Solver):
             return f"has no accounting={self.accounting!r} for pure privacy, softmax or bought bounds: leave it 'tight'"
         return None
 
+    def ratio(self, problem: Problem) -> float:
+        """The default ridge over the squared row norm, a function of the budget and of public sizes."""
+        budget, shape, n_classes = problem.budget, shape_of(problem.loss)[0], max(problem.loss.n_outputs, 2)
+        if self.ridge == "auto" and quadratic_of(problem) is not None:
+            found = least_ridge(budget, shape, row_norm=1.0, scale=1.0, n_classes=n_classes)
+        else:
+            choose = pure_ridge if budget.is_pure else default_ridge
+            found = choose(budget, problem.rows, problem.size, shape, n_classes=n_classes)
+        return found if isinstance(problem.spent, NoOpDpEvent) else max(found, shared_ratio(budget, shape, n_classes))
+
     def schedule(self, problem: Problem) -> Mapping[str, Any]:
         """The ridge, and what one row can do."""
         shape, scale = shape_of(problem.loss)
-        weight, budget, n_classes = problem.bounds.weight, problem.budget, max(problem.loss.n_outputs, 2)
-        asked = quadratic_of(problem)
-        if self.ridge == "auto" and asked is not None:
-            ratio = least_ridge(budget, shape, row_norm=1.0, scale=1.0, n_classes=n_classes)
-        else:
-            choose = pure_ridge if budget.is_pure else default_ridge
-            ratio = choose(budget, problem.rows, problem.size, shape, n_classes=n_classes)
-        if not isinstance(problem.spent, NoOpDpEvent):
-            ratio = max(ratio, shared_ratio(budget, shape, n_classes))
+        weight, asked, ratio = problem.bounds.weight, quadratic_of(problem), self.ratio(problem)
         square = scale * weight * problem.radius**2
         ridge, kappa = square * ratio * (1 + 2**-40), 1 / ratio
         wanted = (asked or 0.0) + (0.0 if self.ridge == "auto" else float(self.ridge))
         if isinstance(problem.spent, NoOpDpEvent) and (self.ridge != "auto" or wanted > ridge):
             ridge, kappa = wanted, math.nextafter(square / wanted, math.inf)
-        slope = weight * (1.0 if shape == "softmax" and not budget.is_pure else float(problem.loss.lipschitz))
+        slope = weight * (1.0 if shape == "softmax" and not problem.budget.is_pure else float(problem.loss.lipschitz))
         return {"steps": 1, "ridge": max(ridge, wanted), "kappa": kappa, "shape": shape, "slope": slope,
                 "scale": scale * weight}  # fmt: skip
 
