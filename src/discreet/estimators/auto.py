@@ -13,11 +13,13 @@ from collections.abc import Callable
 from discreet.accounting.published import strength
 from discreet.solvers.base import Problem, Solver
 from discreet.solvers.whitened_objective_perturbation import WIDEST, WhitenedObjectivePerturbation
+from discreet.solvers.whitened_regression import WhitenedRegression
 
-__all__ = ["RULES", "Rule", "binary", "decide"]
+__all__ = ["RULES", "Rule", "binary", "decide", "regression"]
 
 Rule = Callable[[Problem, bool], Solver | None]
 
+DENSE = 2e8  # entries of a table whose rows may be mapped, if it is sparse
 STRONG = 60.0  # rows times mu, per weight: from there on second moments are known well enough to whiten by
 
 
@@ -40,8 +42,29 @@ def binary(problem: Problem, sparse: bool) -> Solver | None:
     return WhitenedObjectivePerturbation()
 
 
+def regression(problem: Problem, sparse: bool) -> Solver | None:
+    """Least squares, delta above 0, no penalty: whiten, find the size of residuals, minimise a robust loss of it.
+
+    Rows are mapped, so a sparse table must be small enough to be held as a dense one.
+
+    >>> from discreet.curator import RowBounds
+    >>> from discreet.losses import SquaredLoss
+    >>> from discreet.privacy import Budget
+    >>> regression(Problem(SquaredLoss(), RowBounds(l2=1.0, y=(-1, 1)), 10, 1000, Budget(1, 1e-6)), False).name
+    'whitened_regression'
+    """
+    if problem.loss.name != "squared" or problem.penalty is not None or problem.bounds.y is None:
+        return None
+    if problem.budget.kind != "dp" or problem.budget.is_pure or problem.n_weights > WIDEST:
+        return None
+    if sparse and problem.rows * problem.n_weights > DENSE:
+        return None
+    return WhitenedRegression()
+
+
 RULES: tuple[Rule, ...] = (
     binary,
+    regression,
 )  # fmt: skip
 
 

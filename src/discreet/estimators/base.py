@@ -265,14 +265,20 @@ class PrivateLinearModel(Inferential, BaseEstimator, ABC):
         elif isinstance(self.bounds, str) and self.bounds == "unit":
             bounds = unknown
         elif isinstance(self.bounds, str) and self.bounds == "private":
-            bounds = buyer.norms(buyer.features(unknown, scaled=self.penalty is None), NORM_QUANTILE)
+            bounds = buyer.features(unknown, scaled=self.penalty is None)
+            bounds = buyer.norms(self._centred(bounds, buyer), NORM_QUANTILE)
         else:
             bounds = given_box(unknown, self.bounds, p, sparse, scaled=self.penalty is None)
             if self.penalty is None and p > 1:
-                bounds = buyer.norms(bounds, NORM_QUANTILE)
+                bounds = buyer.norms(self._centred(bounds, buyer), NORM_QUANTILE)
         if self.fit_intercept:
             grid = bounds.grid(p)
             bounds = replace(bounds, intercept=INTERCEPT_SHARE * float(grid.l2 * grid.unit))
+        return bounds
+
+    def _centred(self, bounds: RowBounds, buyer: BoundsBuyer) -> RowBounds:
+        """Bounds with a bought centre: as they are, for a classifier."""
+        del buyer
         return bounds
 
     def _solver(self, problem: Problem, sparse: bool) -> Solver:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 
+from discreet.curator import RowBounds
 from discreet.estimators.base import PrivateLinearModel, Targets
 from discreet.estimators.bounds import BoundsBuyer
 from discreet.estimators.checks import positive_number
@@ -22,6 +23,7 @@ from discreet.solvers.base import Solver
 __all__ = ["HuberRegressor", "LinearRegression", "PoissonRegressor", "QuantileRegressor"]
 
 Floats = NDArray[np.float64]
+LENGTH_QUANTILE = 0.95  # of the norms of rows before they are centred
 
 
 class _Regressor(RegressorMixin, PrivateLinearModel):
@@ -99,6 +101,11 @@ class _Regressor(RegressorMixin, PrivateLinearModel):
         """What targets are divided by; a penalty means coefficients in original units, so nothing then."""
         return 2.0 ** round(math.log2(reach)) if self.penalty is None else 1.0
 
+    def _centred(self, bounds: RowBounds, buyer: BoundsBuyer) -> RowBounds:
+        if self.penalty is not None or not self.fit_intercept or buyer.survey.sparse or buyer.budget.is_pure:
+            return bounds
+        return buyer.centred(bounds, LENGTH_QUANTILE)
+
     def _check_parameters(self) -> Neighbours:
         neighbors = super()._check_parameters()
         if not (isinstance(self.bounds_y, str) and self.bounds_y == "private"):
@@ -117,8 +124,10 @@ class _Regressor(RegressorMixin, PrivateLinearModel):
         return coef[0], float(intercept[0])
 
     def predict(self, X: Any) -> Floats:
-        """Predicted targets."""
-        return self._margins(X).ravel()
+        """Predicted targets, within the range that the targets of the fit were cut to."""
+        margins, limits = self._margins(X).ravel(), self.bounds_.y
+        unit = self.reach_ / max(abs(b) for b in limits)
+        return np.clip(margins, *((self.bounds_.y_centre + b) * unit for b in limits))
 
 
 def _range(limits: Any) -> tuple[float, float]:

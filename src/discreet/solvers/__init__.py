@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from discreet.solvers.whitened_objective_perturbation import (
         WhitenedObjectivePerturbation as WhitenedObjectivePerturbation,
     )
+    from discreet.solvers.whitened_regression import WhitenedRegression as WhitenedRegression
 
 _HOME = {  # class -> file, which is also the string that estimators take
     "GradientDescent": "gradient_descent",
@@ -43,6 +44,7 @@ _HOME = {  # class -> file, which is also the string that estimators take
     "SufficientStatistics": "sufficient_statistics",
     "WhitenedGradientDescent": "whitened_gradient_descent",
     "WhitenedObjectivePerturbation": "whitened_objective_perturbation",
+    "WhitenedRegression": "whitened_regression",
 }
 
 __all__ = list(_HOME)
