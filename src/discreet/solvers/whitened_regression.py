@@ -34,6 +34,7 @@ Floats = NDArray[np.float64]
 BINS = 24  # of residual sizes, each a root of two below the one before
 LOSS = PseudoHuberLoss(1.0)  # of targets in units of the threshold
 BEND = 0.5  # what is left at least of a square's curvature where a quarter of the rows are beyond the threshold
+WEAK = 20.0  # rows times mu, per weight: below, long rows are cut sooner
 WHOLE = 0.8  # what is left of it usually
 
 
@@ -54,7 +55,8 @@ class WhitenedRegression(Solver):
     quantile : float, default=0.75
         The share of rows whose residual, times the length of the row, is below the threshold.
     longest : float, default=4
-        The norm at which whitened rows are cut, in units of their root mean square.
+        The norm at which whitened rows are cut, in units of their root mean square; at most 2 where rows times mu are
+        fewer than 20 for each weight.
     floor : float, default=0.7
         What is added to the spectrum, in units of the spectral norm of the noise.
     growth : float, default=200
@@ -118,12 +120,13 @@ class WhitenedRegression(Solver):
         weight, budget = problem.bounds.weight, problem.budget
         signal = problem.rows * strength(budget) / problem.n_weights
         grown = max(math.sqrt(signal / self.growth), 1.0)
-        cap, largest = min(grown, self.longest), max(abs(b) for b in problem.bounds.y)
+        longest = self.longest if signal >= WEAK else min(self.longest, 2.0)  # the ridge is in proportion to it
+        cap, largest = min(grown, longest), max(abs(b) for b in problem.bounds.y)
         # a row is (features, constant): of mean squared norm 1 together, the constant's part being 1/5, or 1/2 where
         # little more than the level can be learnt
         part = 0.0 if not problem.has_intercept else 0.5 if signal < 5 else 0.2
         bounds = RowBounds(
-            l2=self.longest, intercept=math.sqrt(part), weight=weight, y=(-(2.0 ** (BINS / 2)), 2.0 ** (BINS / 2))
+            l2=longest, intercept=math.sqrt(part), weight=weight, y=(-(2.0 ** (BINS / 2)), 2.0 ** (BINS / 2))
         )
         grid = bounds.grid(problem.n_weights - problem.has_intercept)
         radius = float(grid.l2 * grid.unit)
@@ -131,7 +134,7 @@ class WhitenedRegression(Solver):
         (rows,) = weight_capped(cap, radius, ridge=ridge)
         kappa = math.nextafter(weight * rows.kappa, math.inf)
         if not affordable(budget, kappa, LOSS.name):
-            raise Refusal(f"longest={self.longest:g} is too long for {budget} at any noise")
+            raise Refusal(f"longest={longest:g} is too long for {budget} at any noise")
         return {
             "steps": 1, "bounds": bounds, "cap": cap, "ridge": ridge, "kappa": kappa, "part": part,
             "grown": min(grown, 20.0), "slope": weight * rows.row_norm, "largest": largest,
