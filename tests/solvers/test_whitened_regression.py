@@ -18,6 +18,7 @@ from discreet.penalties import L1Ball
 from discreet.privacy import Budget
 from discreet.randomness import SeededSource
 from discreet.solvers.base import Problem, Refusal
+from discreet.solvers.released import edge_at
 from discreet.solvers.whitened_regression import WhitenedRegression
 from discreet.testing import without_privacy
 
@@ -108,10 +109,9 @@ def test_the_threshold_is_the_quantile_or_half_the_range_where_counts_say_nothin
     edges = 2.0 ** (np.arange(-23, 1) / 2)
     counts = np.zeros(25)
     counts[19], counts[20], counts[21] = 600.0, 300.0, 100.0  # a tenth above edges[20], two fifths above edges[19]
-    find = WhitenedRegression()._threshold
-    assert find(counts, edges, 0.1, 1000) == edges[20]
-    assert find(np.zeros(25), edges, 1000.0, 1000) == 0.5
-    assert find(np.zeros(25), edges, 0.1, 1000) == edges[0]
+    assert edge_at(counts, edges, 0.75, 0.1, 1000) == edges[20]
+    assert edge_at(np.zeros(25), edges, 0.75, 1000.0, 1000) == 0.5
+    assert edge_at(np.zeros(25), edges, 0.75, 0.1, 1000) == edges[0]
 
 
 @pytest.mark.parametrize(

@@ -222,7 +222,9 @@ class Views(CuratorCore):
         whole = np.ascontiguousarray(np.rint(a / float(unit)).T)
         grid, scale = Grid(bounds, len(a)), float(unit * self.grid.unit)
         if target_factor is not None and not (math.isfinite(target_factor) and target_factor > 0 and bounds.y):
-            raise ValueError(f"target_factor={target_factor!r} must be positive and finite, with bounds.y for its range")
+            raise ValueError(
+                f"target_factor={target_factor!r} must be positive and finite, with bounds.y for its range"
+            )
         make = _Map(whole, scale, grid, weight_norm, target_factor)
         return MappedCurator(self, make, grid)
 

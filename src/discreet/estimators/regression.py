@@ -126,8 +126,10 @@ class _Regressor(RegressorMixin, PrivateLinearModel):
     def predict(self, X: Any) -> Floats:
         """Predicted targets, within the range that the targets of the fit were cut to."""
         margins, limits = self._margins(X).ravel(), self.bounds_.y
+        assert limits is not None  # every fit of a regressor has a range
         unit = self.reach_ / max(abs(b) for b in limits)
-        return np.clip(margins, *((self.bounds_.y_centre + b) * unit for b in limits))
+        low, high = ((self.bounds_.y_centre + b) * unit for b in limits)
+        return np.asarray(np.clip(margins, low, high))
 
 
 def _range(limits: Any) -> tuple[float, float]:

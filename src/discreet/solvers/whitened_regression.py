@@ -15,7 +15,6 @@ from discreet.accounting.events import compose
 from discreet.accounting.objective_choice import shared_ratio, tail_of
 from discreet.accounting.objective_geometry import weight_capped
 from discreet.accounting.objective_perturbation import ObjectivePerturbationDpEvent
-from discreet.accounting.objective_room import affordable
 from discreet.accounting.plan_cache import cached
 from discreet.accounting.published import strength
 from discreet.curator import Clip, Curator, RowBounds
@@ -23,17 +22,20 @@ from discreet.curator.minimise import provable_tolerance
 from discreet.losses import PseudoHuberLoss
 from discreet.mechanisms import Gaussian, Perturbation
 from discreet.mechanisms.base import Mechanism
-from discreet.solvers.base import Ask, Plan, Problem, Refusal, Solver, Weights
+from discreet.solvers.base import Ask, Plan, Problem, Solver, Weights
 from discreet.solvers.queries import LinearTerm, NoisySum, Query
-from discreet.solvers.released import goe_level, raised
+from discreet.solvers.released import edge_at, goe_level, shrinkage, whitening
 from discreet.solvers.whitened_objective_perturbation import WIDEST
 
 __all__ = ["WhitenedRegression"]
 
 Floats = NDArray[np.float64]
-BINS = 24  # of residual sizes, each a root of two below the one before
+BOUGHT = ("moments", "cross", "sizes")
+BINS = 24  # of residual sizes, each a root of two below the one before, down to 2**-12 of the range
 LOSS = PseudoHuberLoss(1.0)  # of targets in units of the threshold
 BEND = 0.5  # what is left at least of a square's curvature where a quarter of the rows are beyond the threshold
+FLOOR = 0.7  # what is added to the spectrum, in units of the spectral norm of the noise
+TOLERANCE = 0.02  # of mu, for the tolerance of the minimum
 WEAK = 20.0  # rows times mu, per weight: below, long rows are cut sooner
 WHOLE = 0.8  # what is left of it usually
 
@@ -55,14 +57,9 @@ class WhitenedRegression(Solver):
     quantile : float, default=0.75
         The share of rows whose residual, times the length of the row, is below the threshold.
     longest : float, default=4
-        The norm at which whitened rows are cut, in units of their root mean square; at most 2 where rows times mu are
-        fewer than 20 for each weight.
-    floor : float, default=0.7
-        What is added to the spectrum, in units of the spectral norm of the noise.
+        Where whitened rows are cut, in units of their root mean square; at most 2 below 20 rows times mu per weight.
     growth : float, default=200
         From where on threshold and cap grow.
-    tolerance_share : float, default=0.02
-        The part of mu that pays for the tolerance of the minimum.
 
     Notes
     -----
@@ -91,23 +88,17 @@ class WhitenedRegression(Solver):
     sizes: float = 0.03
     quantile: float = 0.75
     longest: float = 4.0
-    floor: float = 0.7
     growth: float = 200.0
-    tolerance_share: float = 0.02
 
     def __post_init__(self) -> None:
-        shares = (self.moments, self.cross, self.sizes, self.tolerance_share)
-        if min(shares) <= 0 or sum(shares) >= 1 or not 0 < self.quantile < 1:
-            raise ValueError(f"moments, cross, sizes, tolerance_share={shares} must be positive and leave a part over")
-        if not (1 <= self.longest < math.inf and 0 < self.floor < math.inf and 0 < self.growth):
-            raise ValueError(f"longest={self.longest!r} must be at least 1; floor and growth must be positive")
+        shares = (self.moments, self.cross, self.sizes)
+        if min(shares) <= 0 or sum(shares) >= 1 or not 0 < self.quantile < 1 or min(self.longest, self.growth) < 1:
+            raise ValueError(f"{self} must have shares that leave a part over, a quantile, longest and growth above 1")
 
     def refuse(self, problem: Problem) -> str | None:
         """Other losses, targets without a range, tables too wide for a released matrix."""
-        if problem.loss.name != "squared":
-            return f"is for the squared loss, not {problem.loss.name!r}: take 'whitened_objective_perturbation'"
-        if problem.bounds.y is None:
-            return "needs the public range of the target: give bounds_y"
+        if problem.loss.name != "squared" or problem.bounds.y is None:
+            return f"is for the squared loss, not {problem.loss.name!r}, and needs a range of the target: give bounds_y"
         if problem.budget.kind != "dp":
             return f"is priced by epsilon and delta, not by {problem.budget}: take 'sufficient_statistics'"
         if problem.n_weights > WIDEST:
@@ -122,19 +113,14 @@ class WhitenedRegression(Solver):
         grown = max(math.sqrt(signal / self.growth), 1.0)
         longest = self.longest if signal >= WEAK else min(self.longest, 2.0)  # the ridge is in proportion to it
         cap, largest = min(grown, longest), max(abs(b) for b in problem.bounds.y)
-        # a row is (features, constant): of mean squared norm 1 together, the constant's part being 1/5, or 1/2 where
-        # little more than the level can be learnt
+        # the constant's part of the mean squared norm: a half where little more than the level can be learnt
         part = 0.0 if not problem.has_intercept else 0.5 if signal < 5 else 0.2
-        bounds = RowBounds(
-            l2=longest, intercept=math.sqrt(part), weight=weight, y=(-(2.0 ** (BINS / 2)), 2.0 ** (BINS / 2))
-        )
+        bounds = RowBounds(l2=longest, intercept=math.sqrt(part), weight=weight, y=(-(2.0**12), 2.0**12))
         grid = bounds.grid(problem.n_weights - problem.has_intercept)
         radius = float(grid.l2 * grid.unit)
         ridge = shared_ratio(budget, LOSS.name) * weight * cap * radius
         (rows,) = weight_capped(cap, radius, ridge=ridge)
         kappa = math.nextafter(weight * rows.kappa, math.inf)
-        if not affordable(budget, kappa, LOSS.name):
-            raise Refusal(f"longest={longest:g} is too long for {budget} at any noise")
         return {
             "steps": 1, "bounds": bounds, "cap": cap, "ridge": ridge, "kappa": kappa, "part": part,
             "grown": min(grown, 20.0), "slope": weight * rows.row_norm, "largest": largest,
@@ -144,105 +130,71 @@ class WhitenedRegression(Solver):
     def queries(self, problem: Problem, schedule: Mapping[str, Any]) -> Mapping[str, Query]:
         """Moments, products, a histogram; one sealed linear term; one release."""
         del problem, schedule
-        bought = {name: NoisySum(share=getattr(self, name)) for name in ("moments", "cross", "sizes")}
+        bought = {name: NoisySum(share=getattr(self, name)) for name in BOUGHT}
         return {**bought, "tilt": LinearTerm(), "weights": NoisySum()}
 
     def plan(self, problem: Problem) -> Plan:
         """The least noise at which all releases, with everything bought before, stay within the budget."""
         self.check(problem)
         schedule = dict(self.schedule(problem))
-        key = (repr(self), repr(problem.spent), repr(problem.budget), schedule["kappa"])
         noise = cached(
-            key,
-            lambda: accounting.calibrate(
-                lambda z: compose(problem.spent, *self._events(problem, schedule, z)), problem.budget
-            ),
-        )
+            (repr(self), repr(problem.spent), repr(problem.budget), schedule["kappa"]),
+            lambda: accounting.calibrate(lambda z: compose(problem.spent, *self._events(problem, schedule, z)),
+                                         problem.budget),
+        )  # fmt: skip
         *bought, minimum = self._events(problem, schedule, noise)
         sigma = math.nextafter(schedule["slope"] / minimum.mu, math.inf) * (1 + 2**-50)
         mechanisms: dict[str, Mechanism] = {
-            name: Gaussian(event.noise_multiplier)
-            for name, event in zip(("moments", "cross", "sizes"), bought, strict=True)
+            name: Gaussian(event.noise_multiplier) for name, event in zip(BOUGHT, bought, strict=True)
         }
         tilt = mechanisms["tilt"] = Perturbation(sigma, minimum)
         mechanisms["weights"] = Gaussian(math.nextafter(1 / minimum.tolerance_mu, math.inf))
         grid = schedule["bounds"].grid(problem.n_weights - problem.has_intercept)
         length = tail_of(sigma, problem.size, gaussian=True)
-        schedule["slack"] = float(tilt.unit) * math.sqrt(problem.size) / 2
+        schedule["sigma"], schedule["slack"] = sigma, float(tilt.unit) * math.sqrt(problem.size) / 2
         schedule["tau"] = 2 * provable_tolerance(grid, LOSS, schedule["ridge"], problem.rows_at_most, length)
-        schedule["sigma"] = sigma
-        schedule["level"] = goe_level(problem, bought[0].noise_multiplier) * math.sqrt(problem.n_weights)
+        level = goe_level(problem, bought[0].noise_multiplier) * math.sqrt(problem.n_weights)
+        schedule["floor"] = 2 * FLOOR * level / problem.rows
         schedule["noise of products"] = bought[1].noise_multiplier * problem.budget.neighbors.moves * schedule["clip"]
         schedule["count"] = bought[2].noise_multiplier * problem.budget.neighbors.moves
-        whole = compose(problem.spent, *bought, minimum)
-        return Plan(whole, self.queries(problem, schedule), mechanisms, schedule, problem.budget)
+        event = compose(problem.spent, *bought, minimum)
+        return Plan(event, self.queries(problem, schedule), mechanisms, schedule, problem.budget)
 
     def _events(self, problem: Problem, schedule: Mapping[str, Any], noise: float) -> list[Any]:
         """At overall noise `noise`: the events of what is bought, then the minimum's."""
-        shares, moves = (self.moments, self.cross, self.sizes), problem.budget.neighbors.moves
-        mu = math.sqrt(1 - sum(shares)) / (noise * moves)  # of one record, whatever the relation
-        minimum = ObjectivePerturbationDpEvent(
-            mu, schedule["kappa"], LOSS.name, problem.budget.neighbors.value, tolerance_mu=self.tolerance_share * mu
-        )
+        shares, near = (self.moments, self.cross, self.sizes), problem.budget.neighbors
+        mu = math.sqrt(1 - sum(shares)) / (noise * near.moves)  # of one record, whatever the relation
+        facts = (mu, schedule["kappa"], LOSS.name, near.value)
+        minimum = ObjectivePerturbationDpEvent(*facts, tolerance_mu=TOLERANCE * mu)
         return [*(NoisySum(share=s).at(noise).event for s in shares), minimum]
 
     def run(self, problem: Problem, schedule: Mapping[str, Any], curator: Curator, ask: Ask) -> Weights:
         """Whiten, fit roughly, find the threshold, minimise at it, shrink, map back."""
         p = problem.n_weights - problem.has_intercept
         noisy = np.asarray(ask.moments(curator.second_moments()))[:p, :p]
-        towards = self._whitening(noisy, schedule, problem.rows)
+        towards = whitening(noisy / problem.rows, schedule["floor"], 1 - schedule["part"])
         view = curator.transformed(towards, schedule["bounds"], weight_norm=schedule["cap"])
-        zero, clip = np.zeros(problem.n_weights), Clip(schedule["clip"], "l2")
-        rough = self._rough(-np.asarray(ask.cross(view.gradient(problem.loss, zero, clip))), schedule, problem)
+        products = view.gradient(problem.loss, np.zeros(problem.n_weights), Clip(schedule["clip"], "l2"))
+        rough = self._rough(-np.asarray(ask.cross(products)), schedule, problem)
         edges = schedule["largest"] * 2.0 ** (np.arange(1 - BINS, 1) / 2)
         counts = np.asarray(ask.sizes(view.slope_histogram(problem.loss, rough, edges)))
-        threshold = self._threshold(counts, edges, schedule["count"], problem.rows) * schedule["grown"]
+        threshold = edge_at(counts, edges, self.quantile, schedule["count"], problem.rows) * schedule["grown"]
         ask.released["towards"], ask.released["threshold"] = towards, threshold
-        scaled = curator.transformed(
-            towards, schedule["bounds"], weight_norm=schedule["cap"], target_factor=1 / threshold
-        )
-        minimum = scaled.minimise(
-            LOSS, schedule["ridge"], ask.tilt(problem.shape), schedule["tau"], slack=schedule["slack"],
-            n_rows=problem.rows_at_most,
-        )  # fmt: skip
+        scaled = curator.transformed(towards, schedule["bounds"], schedule["cap"], target_factor=1 / threshold)
+        tilt, facts = ask.tilt(problem.shape), {"slack": schedule["slack"], "n_rows": problem.rows_at_most}
+        minimum = scaled.minimise(LOSS, schedule["ridge"], tilt, schedule["tau"], **facts)
         found = threshold * np.asarray(ask.weights(minimum), dtype=np.float64)
         each = problem.rows * (1 - schedule["part"]) / max(p, 1)
         found[:p] *= 1 + schedule["ridge"] / (WHOLE * each)  # the ridge is there for privacy: its bias is public
         found[p:] *= 1 + schedule["ridge"] / (WHOLE * problem.rows * max(schedule["part"], 1e-9))
-        found[:p] *= _shrinkage(found[:p], threshold * schedule["sigma"] / (BEND * each))
+        found[:p] *= shrinkage(found[:p], threshold * schedule["sigma"] / (BEND * each))
         level = found[p:] * schedule["constant"] / float(max(problem.grid.constant, 1) * problem.grid.unit)
         return np.concatenate([towards.T @ found[:p], level])
-
-    def _whitening(self, noisy: Floats, schedule: Mapping[str, Any], n_rows: int) -> Floats:
-        """``(G + floor I)^-1/2``, scaled so that rows with second moments ``G`` have the planned mean squared norm."""
-        spread = max(2 * self.floor * schedule["level"] / n_rows, 1e-9 * float(np.abs(noisy).max(initial=0.0)) / n_rows)
-        values, axes = raised(noisy / n_rows, spread)
-        square = max(float(((values - spread) / values).sum()), float(spread / values[0]), 1e-300)
-        return np.asarray((axes * np.sqrt((1 - schedule["part"]) / square / values)) @ axes.T)
 
     def _rough(self, cross: Floats, schedule: Mapping[str, Any], problem: Problem) -> Floats:
         """The fit if whitened rows had second moments as planned, its slopes shrunk."""
         p, part = problem.n_weights - problem.has_intercept, schedule["part"]
         each = problem.rows * (1 - part) / max(p, 1)
         found: Floats = np.concatenate([cross[:p] / each, cross[p:] / max(problem.rows * part, 1e-300)])
-        found[:p] *= _shrinkage(found[:p], schedule["noise of products"] / each)
+        found[:p] *= shrinkage(found[:p], schedule["noise of products"] / each)
         return found
-
-    def _threshold(self, counts: Floats, edges: Floats, noise: float, n_rows: int) -> float:
-        """The edge at the quantile, from the largest sizes down; half the range where counts are too few to tell."""
-        above = np.cumsum(counts[::-1])[:-1]
-        slack = noise * np.sqrt(np.arange(1.0, above.size + 1))
-        full = np.flatnonzero(above > (1 - self.quantile) * n_rows + slack)
-        if full.size:
-            return float(edges[::-1][max(int(full[0]) - 1, 0)])
-        return float(edges[0]) if 8 * slack[-1] < n_rows else float(edges[-1]) / 2
-
-
-def _shrinkage(slopes: Floats, deviation: float) -> float:
-    """The factor of James and Stein for slopes with that noise each; 0 where they are no larger than noise gets.
-
-    >>> _shrinkage(np.array([3.0, 4.0]), 0.0), _shrinkage(np.array([3.0, 4.0]), 3.0)
-    (1.0, 0.0)
-    """
-    p, square = slopes.size, float(slopes @ slopes)
-    return max(0.0, 1.0 - deviation**2 * (p + 2 * math.sqrt(2 * p)) / square) if square > 0 else 0.0
