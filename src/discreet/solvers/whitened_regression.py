@@ -93,7 +93,7 @@ class WhitenedRegression(Solver):
     def __post_init__(self) -> None:
         shares = (self.moments, self.cross, self.sizes)
         if min(shares) <= 0 or sum(shares) >= 1 or not 0 < self.quantile < 1 or min(self.longest, self.growth) < 1:
-            raise ValueError(f"{self} must have shares that leave a part over, a quantile, longest and growth above 1")
+            raise ValueError(f"{self} must be shares that leave a part over, a quantile, and longest and growth of at least 1")
 
     def refuse(self, problem: Problem) -> str | None:
         """Other losses, targets without a range, tables too wide for a released matrix."""
@@ -147,14 +147,14 @@ class WhitenedRegression(Solver):
         mechanisms: dict[str, Mechanism] = {
             name: Gaussian(event.noise_multiplier) for name, event in zip(BOUGHT, bought, strict=True)
         }
-        tilt = mechanisms["tilt"] = Perturbation(sigma, minimum)
-        mechanisms["weights"] = Gaussian(math.nextafter(1 / minimum.tolerance_mu, math.inf))
+        tilt, final = Perturbation(sigma, minimum), Gaussian(math.nextafter(1 / minimum.tolerance_mu, math.inf))
+        mechanisms |= {"tilt": tilt, "weights": final}
         grid = schedule["bounds"].grid(problem.n_weights - problem.has_intercept)
         length = tail_of(sigma, problem.size, gaussian=True)
         schedule["sigma"], schedule["slack"] = sigma, float(tilt.unit) * math.sqrt(problem.size) / 2
         schedule["tau"] = 2 * provable_tolerance(grid, LOSS, schedule["ridge"], problem.rows_at_most, length)
-        level = goe_level(problem, bought[0].noise_multiplier) * math.sqrt(problem.n_weights)
-        schedule["floor"] = 2 * FLOOR * level / problem.rows
+        level = goe_level(problem, bought[0].noise_multiplier)
+        schedule["floor"] = 2 * FLOOR * level * math.sqrt(problem.n_weights) / problem.rows
         schedule["noise of products"] = bought[1].noise_multiplier * problem.budget.neighbors.moves * schedule["clip"]
         schedule["count"] = bought[2].noise_multiplier * problem.budget.neighbors.moves
         event = compose(problem.spent, *bought, minimum)
@@ -195,6 +195,5 @@ class WhitenedRegression(Solver):
         """The fit if whitened rows had second moments as planned, its slopes shrunk."""
         p, part = problem.n_weights - problem.has_intercept, schedule["part"]
         each = problem.rows * (1 - part) / max(p, 1)
-        found: Floats = np.concatenate([cross[:p] / each, cross[p:] / max(problem.rows * part, 1e-300)])
-        found[:p] *= shrinkage(found[:p], schedule["noise of products"] / each)
-        return found
+        slopes, level = cross[:p] / each, cross[p:] / max(problem.rows * part, 1e-300)
+        return np.concatenate([slopes * shrinkage(slopes, schedule["noise of products"] / each), level])
