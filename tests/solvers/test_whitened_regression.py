@@ -132,7 +132,7 @@ def test_what_it_refuses(case, words):
 
 @pytest.mark.parametrize("options", [{"moments": 0.0}, {"cross": 0.9}, {"longest": 0.5}, {"quantile": 1.0}])
 def test_options_that_mean_nothing_are_refused(options):
-    with pytest.raises(ValueError, match="must be"):
+    with pytest.raises(ValueError, match="must be positive and leave"):
         WhitenedRegression(**options)
 
 

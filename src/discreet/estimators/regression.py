@@ -147,6 +147,9 @@ def _range(limits: Any) -> tuple[float, float]:
 class LinearRegression(_Regressor):
     r"""Differentially private least squares.
 
+    Without a penalty it minimises a pseudo-Huber loss whose threshold is bought (a quantile of residuals) and grows with
+    rows and budget, so that coefficients go to those of least squares; `predict` stays in the range of the targets.
+
     Parameters
     ----------
     epsilon, delta, neighbors, penalty, solver, bounds, fit_intercept, max_iter : see LogisticRegression
@@ -159,7 +162,7 @@ class LinearRegression(_Regressor):
     -----
     *Privacy.* Guarantee: (epsilon, delta)-DP, see ``privacy_``.  Neighbours: `neighbors`.
     Public: shapes, bounds, all parameters.  Bounded by: clipped rows and clipped residuals.
-    Proof: ``proofs/gaussian.md`` with ``proofs/composition.md``,
+    Proof: ``proofs/whitened_regression.md``,
     and ``proofs/private_bounds.md`` for bounds that are bought.
 
     Examples

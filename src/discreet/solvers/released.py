@@ -56,10 +56,10 @@ def whitening(moments: Floats, floor: float, square: float) -> Floats:
 def edge_at(counts: Floats, edges: Floats, quantile: float, noise: float, n_rows: int) -> float:
     """The edge at a quantile of noisy counts, from the largest bin down; half the last edge where they are too few.
 
-    >>> edge_at(np.array([50.0, 30.0, 15.0, 5.0]), np.array([1.0, 2.0, 4.0]), 0.75, 0.1, 100)
-    4.0
-    >>> edge_at(np.array([50.0, 30.0, 15.0, 5.0]), np.array([1.0, 2.0, 4.0]), 0.75, 100.0, 100)
+    >>> edge_at(np.array([50.0, 30.0, 15.0, 5.0]), np.array([1.0, 2.0, 8.0]), 0.75, 0.1, 100)
     2.0
+    >>> edge_at(np.array([50.0, 30.0, 15.0, 5.0]), np.array([1.0, 2.0, 8.0]), 0.75, 100.0, 100)
+    4.0
     """
     above = np.cumsum(counts[::-1])[:-1]
     slack = noise * np.sqrt(np.arange(1.0, above.size + 1))

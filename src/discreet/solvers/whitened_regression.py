@@ -93,7 +93,7 @@ class WhitenedRegression(Solver):
     def __post_init__(self) -> None:
         shares = (self.moments, self.cross, self.sizes)
         if min(shares) <= 0 or sum(shares) >= 1 or not 0 < self.quantile < 1 or min(self.longest, self.growth) < 1:
-            raise ValueError(f"{self} must be shares that leave a part over, a quantile, and longest and growth of at least 1")
+            raise ValueError(f"{self}: shares must be positive and leave a part over, longest, growth at least 1")
 
     def refuse(self, problem: Problem) -> str | None:
         """Other losses, targets without a range, tables too wide for a released matrix."""
