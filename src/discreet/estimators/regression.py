@@ -147,7 +147,7 @@ def _range(limits: Any) -> tuple[float, float]:
 class LinearRegression(_Regressor):
     r"""Differentially private least squares.
 
-    Without a penalty it minimises a pseudo-Huber loss whose threshold is bought (a quantile of residuals) and grows with
+    Without a penalty it minimises a pseudo-Huber loss whose threshold is a bought quantile of residuals that grows with
     rows and budget, so that coefficients go to those of least squares; `predict` stays in the range of the targets.
 
     Parameters
