@@ -55,6 +55,7 @@ _EVENTS = {
     "svrg": "Gaussians and Poisson-sampled Gaussians",
     "whitened_gradient_descent": "Gaussians",
     "whitened_objective_perturbation": "one Gaussian and the perturbed minimum's own dominating pair",
+    "whitened_regression": "three Gaussians and the perturbed minimum's own dominating pair",
 }
 _SOURCES = {
     "adaptive_gradient_descent": "003",
@@ -69,6 +70,7 @@ _SOURCES = {
     "svrg": "004",
     "whitened_gradient_descent": "beyond",
     "whitened_objective_perturbation": "beyond",
+    "whitened_regression": "beyond",
 }
 
 

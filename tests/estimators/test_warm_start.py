@@ -92,7 +92,10 @@ def test_who_resumes_depends_on_the_start(name):
     X, start = rng.choice([-1.0, 1.0], (64, 3)) / 2, np.array([0.5, 0.0, 0.0])
     solver = solvers.by_name(name)()
     short = {"steps": 3} if hasattr(solver, "steps") else {}
-    for loss, penalty in ((LogisticLoss(), None), (SquaredLoss(), discreet.L1Ball(1.0)), (SquaredLoss(), SPARSE)):
+    squared = SquaredLoss()
+    for loss, penalty in (
+        (LogisticLoss(), None), (squared, discreet.L1Ball(1.0)), (squared, SPARSE), (squared, None)
+    ):  # fmt: skip
         bounds = RowBounds(linf=0.5, y=(-1, 1) if loss.targets == "real" else None)
         plain = Problem(loss, bounds, 3, 64, Budget(1, 1e-6), penalty=penalty, slope=2.0)
         try:

@@ -32,7 +32,9 @@ def words(n: int = 2000, p: int = P, seed: int = 0) -> tuple[Any, Any]:
 
 def bought(X: Any, budget: Budget, **more: Any) -> tuple[RowBounds, BoundsBuyer]:
     buyer = BoundsBuyer(make_survey(X, neighbors=budget.neighbors), budget, X.shape[0], SeededSource(0))
-    return buyer.rows(RowBounds(l2=1.0), 0.95, labels=True, **more), buyer
+    if buyer.are_words(scaled=more.pop("scaled", True)):
+        return buyer.words(RowBounds(l2=1.0)), buyer
+    return buyer.norms(buyer.features(RowBounds(l2=1.0), **more), 0.95), buyer
 
 
 def test_without_noise_scales_are_inverse_frequencies_and_rows_have_one_length() -> None:

@@ -15,7 +15,7 @@ from discreet import kernels
 from discreet.curator.grid import TARGET_BITS, WEIGHT_STEPS, Grid, power_of_two
 from discreet.curator.tables import Block
 
-__all__ = ["DenseRows", "Rows", "SparseRows", "fill_dense", "standardise", "to_grid"]
+__all__ = ["DenseRows", "Rows", "SparseRows", "fill_dense", "place_targets", "standardise", "to_grid"]
 
 Floats = NDArray[np.float64]
 
@@ -185,7 +185,7 @@ def dense_tile(p: int) -> int:
     return 1 << max(6, min(13, math.floor(math.log2(2**19 / max(p, 1)))))
 
 
-def _targets(y: Floats | None, grid: Grid) -> Floats | None:
+def place_targets(y: Floats | None, grid: Grid) -> Floats | None:
     """Targets clipped to their public range and put on a grid, or class codes as they are."""
     if y is None:
         return None
@@ -226,7 +226,7 @@ def standardise(x: NDArray[Any], grid: Grid) -> Floats:
 
 def to_grid(block: Block, grid: Grid) -> Rows:
     """Put raw rows on the grid and clip every one of them in whole numbers."""
-    y, w = _targets(block.y, grid), _weights(block.weight, grid)
+    y, w = place_targets(block.y, grid), _weights(block.weight, grid)
     return _sparse_to_grid(block.X, grid, y, w) if block.sparse else _dense_to_grid(block.X, grid, y, w)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from functools import partial
@@ -12,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from discreet.curator.base import CuratorCore, Once
 from discreet.curator.grid import WEIGHT_STEPS, Grid, RowBounds, power_of_two
-from discreet.curator.rows import DenseRows, Rows, fill_dense
+from discreet.curator.rows import DenseRows, Rows, fill_dense, place_targets
 from discreet.privacy import PrivacyError
 
 if TYPE_CHECKING:
@@ -168,7 +169,9 @@ class Views(CuratorCore):
         view._once, view.part = self._once, self.part
         return view
 
-    def transformed(self, matrix: ArrayLike, bounds: RowBounds, weight_norm: float | None = None) -> Curator:
+    def transformed(
+        self, matrix: ArrayLike, bounds: RowBounds, weight_norm: float | None = None, target_factor: float | None = None
+    ) -> Curator:
         """A curator of the rows ``matrix @ z``, put on a new grid and clipped row by row to new `bounds`.
 
         The product is exact (the matrix is rounded to a public grid first), so a new row depends on its old row alone.
@@ -183,6 +186,8 @@ class Views(CuratorCore):
         weight_norm : float, optional
             When given, a row's weight is multiplied by ``min(1, weight_norm / |new row|_2)``: long rows keep their
             direction and length but count less.
+        target_factor : float, optional
+            When given, targets are multiplied by this public number and clipped to ``bounds.y``.
 
         Notes
         -----
@@ -216,7 +221,11 @@ class Views(CuratorCore):
             )
         whole = np.ascontiguousarray(np.rint(a / float(unit)).T)
         grid, scale = Grid(bounds, len(a)), float(unit * self.grid.unit)
-        make = _Map(whole, scale, grid, weight_norm)
+        if target_factor is not None and not (math.isfinite(target_factor) and target_factor > 0 and bounds.y):
+            raise ValueError(
+                f"target_factor={target_factor!r} must be positive and finite, with bounds.y for its range"
+            )
+        make = _Map(whole, scale, grid, weight_norm, target_factor)
         return MappedCurator(self, make, grid)
 
 
@@ -228,8 +237,10 @@ def _next_part(labels: Iterator[NDArray[np.int64]], part: int, _: int) -> NDArra
 class _Map:
     """Rows to mapped rows, one piece at a time."""
 
-    def __init__(self, whole: Floats, scale: float, grid: Grid, weight_norm: float | None) -> None:
-        self._whole, self._scale, self._grid = whole, scale, grid
+    def __init__(
+        self, whole: Floats, scale: float, grid: Grid, weight_norm: float | None, target_factor: float | None
+    ) -> None:
+        self._whole, self._scale, self._grid, self._factor = whole, scale, grid, target_factor
         self._longest = None if weight_norm is None else int(Fraction(weight_norm) / grid.unit)
 
     def __call__(self, rows: Rows) -> Rows:
@@ -237,7 +248,10 @@ class _Map:
         z = rows.mapped(self._whole) * self._scale  # exact: whole numbers below 2**53 times a power of two
         K = np.empty((rows.n, grid.n_weights))
         fill_dense(z, grid, K)
-        out = DenseRows(K, rows.y, rows.w)
+        y = rows.y
+        if y is not None and self._factor is not None:
+            y = place_targets(y * self._factor, grid)
+        out = DenseRows(K, y, rows.w)
         if self._longest is not None:
             w = np.full(rows.n, float(WEIGHT_STEPS)) if rows.w is None else rows.w
             # floor(w * longest / norm) steps: w' * norm <= w * longest, in whole numbers

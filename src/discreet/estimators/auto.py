@@ -18,11 +18,13 @@ from discreet.solvers.base import Problem, Solver
 from discreet.solvers.class_means import ClassMeans
 from discreet.solvers.steep_objective_perturbation import SteepObjectivePerturbation
 from discreet.solvers.whitened_objective_perturbation import WIDEST, WhitenedObjectivePerturbation
+from discreet.solvers.whitened_regression import WhitenedRegression
 
-__all__ = ["RULES", "Rule", "binary", "decide", "few_rows", "unpaid_length", "wide"]
+__all__ = ["RULES", "Rule", "binary", "decide", "few_rows", "regression", "unpaid_length", "wide"]
 
 Rule = Callable[[Problem, bool], Solver | None]
 
+DENSE = 2e8  # entries of a table whose rows may be mapped, if it is sparse
 FEW_PURE = 25.0  # rows times epsilon, per feature, and per class but one: below it class means are best
 FEW = 3.5  # rows times mu, per feature
 SMALL, UNKNOWN = 2000, 400.0  # rows, and rows times mu, below which a quantile of norms isn't bought
@@ -118,10 +120,31 @@ def wide(problem: Problem, sparse: bool) -> Solver | None:
     return SteepObjectivePerturbation(lead=2.0 if per_weight < 1 else 1.0)
 
 
+def regression(problem: Problem, sparse: bool) -> Solver | None:
+    """Least squares, delta above 0, no penalty: whiten, find the size of residuals, minimise a robust loss of it.
+
+    Rows are mapped, so a sparse table must be small enough to be held as a dense one.
+
+    >>> from discreet.curator import RowBounds
+    >>> from discreet.losses import SquaredLoss
+    >>> from discreet.privacy import Budget
+    >>> regression(Problem(SquaredLoss(), RowBounds(l2=1.0, y=(-1, 1)), 10, 1000, Budget(1, 1e-6)), False).name
+    'whitened_regression'
+    """
+    if problem.loss.name != "squared" or problem.penalty is not None or problem.bounds.y is None:
+        return None
+    if problem.budget.kind != "dp" or problem.budget.is_pure or problem.n_weights > WIDEST:
+        return None
+    if sparse and problem.rows * problem.n_weights > DENSE:
+        return None
+    return WhitenedRegression()
+
+
 RULES: tuple[Rule, ...] = (
     few_rows,
     binary,
     wide,
+    regression,
 )  # fmt: skip
 
 

@@ -280,7 +280,7 @@ class PrivateLinearModel(Inferential, BaseEstimator, ABC):
         return targets
 
     def _bounds(self, targets: Targets, buyer: BoundsBuyer) -> RowBounds:
-        p, sparse = buyer.survey.n_features, buyer.survey.sparse
+        p, sparse, free = buyer.survey.n_features, buyer.survey.sparse, self.penalty is None
         whole = self.inference or targets.range is not None  # coefficients are for rows as they are, or nearly
         quantile = NORM_QUANTILE if whole else CLASS_QUANTILE
         unknown = RowBounds(l2=1.0, y=targets.range, y_centre=targets.centre / targets.unit)
@@ -289,17 +289,24 @@ class PrivateLinearModel(Inferential, BaseEstimator, ABC):
         elif isinstance(self.bounds, str) and self.bounds == "unit":
             bounds = unknown
         elif isinstance(self.bounds, str) and self.bounds == "private":
-            scaled, labels = self.penalty is None, targets.range is None
-            bounds = buyer.rows(unknown, quantile, scaled=scaled, labels=labels)
+            if targets.range is None and buyer.are_words(scaled=free):
+                bounds = buyer.words(unknown)
+            else:
+                bounds = buyer.norms(self._centred(buyer.features(unknown, scaled=free), buyer), quantile)
         else:
-            free = self.penalty is None
             cut = auto.unpaid_length(targets.loss, buyer.budget, buyer.n_rows, p, sparse) if free else None
             bounds = given_box(unknown, self.bounds, p, sparse, scaled=free, cut=cut)
             if free and p > 1 and cut is None:
-                bounds = buyer.norms(buyer.within(bounds) if buyer.narrow and not self.inference else bounds, quantile)
+                narrowed = buyer.within(bounds) if buyer.narrow and not whole else bounds
+                bounds = buyer.norms(self._centred(narrowed, buyer), quantile)
         if self.fit_intercept:
             grid = bounds.grid(p)
             bounds = replace(bounds, intercept=INTERCEPT_SHARE * float(grid.l2 * grid.unit))
+        return bounds
+
+    def _centred(self, bounds: RowBounds, buyer: BoundsBuyer) -> RowBounds:
+        """Bounds with a bought centre: as they are, for a classifier."""
+        del buyer
         return bounds
 
     def _solver(self, problem: Problem, sparse: bool) -> Solver:

@@ -39,7 +39,7 @@ SIZES: Edges = 2.0 ** np.arange(-47.0, 48.0)
 ODD_SIZES: Edges = 4.0 ** np.arange(-23.0, 24.0)
 SHARES = {
     "entries": 0.01, "columns": 0.03, "places": 0.03, "norms": 0.01, "target": 0.03, "target places": 0.03,
-    "sizes": 0.01, "odd entries": 0.01, "odd columns": 0.06, "frequencies": 0.05,
+    "lengths": 0.01, "centre": 0.03, "sizes": 0.01, "odd entries": 0.01, "odd columns": 0.06, "frequencies": 0.05,
 }  # fmt: skip
 AMPLE = 600.0  # rows times mu, per column: with more, public bounds are kept as they are
 MOST_COLUMNS = 4096  # for a histogram of each
@@ -115,18 +115,13 @@ class BoundsBuyer:
         few = self.n_rows * strength(self.budget) < AMPLE * self.survey.n_features
         return few and not self.budget.is_pure and not self.survey.sparse
 
-    def rows(self, unknown: RowBounds, quantile: float, *, scaled: bool = True, labels: bool = False) -> RowBounds:
-        """`unknown` with all that is bought about rows: ranges or scales of columns, and where to clip norms.
-
-        Rows of words (sparse, with more columns than rows times mu, for classes) are cut to one length.
-        """
+    def are_words(self, *, scaled: bool) -> bool:
+        """Whether rows of classes are taken for words: sparse, with more columns than rows times mu."""
         p = self.survey.n_features
         many = p >= FEWEST_WORDS and self.n_rows * strength(self.budget) < p
-        if many and labels and scaled and self.survey.sparse and not self.budget.is_pure:
-            return self._words(unknown)
-        return self.norms(self.features(unknown, scaled=scaled), quantile)
+        return many and scaled and self.survey.sparse and not self.budget.is_pure
 
-    def _words(self, unknown: RowBounds) -> RowBounds:
+    def words(self, unknown: RowBounds) -> RowBounds:
         """Presence instead of size, weighted by ``log(n / frequency)`` of noisy frequencies; rows of one length.
 
         Frequencies below twice their noise count as that: rare words can't be told apart, and weigh most.
@@ -205,11 +200,24 @@ class BoundsBuyer:
         box = replace(unknown, low=-scale, high=scale, centre=np.zeros(p), l2=None)
         return replace(box, scale=scale) if scaled else box
 
-    def norms(self, bounds: RowBounds, quantile: float) -> RowBounds:
+    def centred(self, bounds: RowBounds, quantile: float) -> RowBounds:
+        """`bounds` around the mean of the rows, as far as it is above the noise; rows are then as short as can be."""
+        p, n = self.survey.n_features, self.n_rows
+        total = self.survey.curator(self.norms(bounds, quantile, "lengths")).sum_rows()
+        mechanism = self._mechanism("centre")
+        self.events.append(mechanism.event)
+        noise = math.sqrt(mechanism.variance(total)) / n
+        mean = np.asarray(mechanism.release(total), dtype=np.float64) / n
+        mean *= max(0.0, 1.0 - p * noise**2 / max(float(mean @ mean), 1e-300))
+        self.paid["centre of the rows"] = "their mean, with noise"
+        centre = np.zeros(p) if bounds.centre is None else bounds.centre
+        return replace(bounds, centre=centre + bounds.scale * mean)
+
+    def norms(self, bounds: RowBounds, quantile: float, name: str = "norms") -> RowBounds:
         """`bounds` with a clip at that quantile of the l2 norms of rows."""
         grid = bounds.grid(self.survey.n_features)
         edges = float(grid.l2 * grid.unit) * SHRINKING
-        counts, tall = self._counts(self.survey.curator(bounds).norm_histogram(edges), "norms")
+        counts, tall = self._counts(self.survey.curator(bounds).norm_histogram(edges), name)
         above = np.cumsum(counts[::-1])[:-1]  # rows at or beyond each edge, from the longest down
         slack = np.sqrt(np.arange(1, edges.size + 1)) * tall / 4
         full = np.flatnonzero(above > (1 - quantile) * self.n_rows + slack)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 
+from discreet.curator import RowBounds
 from discreet.estimators.base import PrivateLinearModel, Targets
 from discreet.estimators.bounds import BoundsBuyer
 from discreet.estimators.checks import positive_number
@@ -22,6 +23,7 @@ from discreet.solvers.base import Solver
 __all__ = ["HuberRegressor", "LinearRegression", "PoissonRegressor", "QuantileRegressor"]
 
 Floats = NDArray[np.float64]
+LENGTH_QUANTILE = 0.95  # of the norms of rows before they are centred
 
 
 class _Regressor(RegressorMixin, PrivateLinearModel):
@@ -101,6 +103,11 @@ class _Regressor(RegressorMixin, PrivateLinearModel):
         """What targets are divided by; a penalty means coefficients in original units, so nothing then."""
         return 2.0 ** round(math.log2(reach)) if self.penalty is None else 1.0
 
+    def _centred(self, bounds: RowBounds, buyer: BoundsBuyer) -> RowBounds:
+        if self.penalty is not None or not self.fit_intercept or buyer.survey.sparse or buyer.budget.is_pure:
+            return bounds
+        return buyer.centred(bounds, LENGTH_QUANTILE)
+
     def _check_parameters(self) -> Neighbours:
         neighbors = super()._check_parameters()
         if not (isinstance(self.bounds_y, str) and self.bounds_y == "private"):
@@ -119,8 +126,12 @@ class _Regressor(RegressorMixin, PrivateLinearModel):
         return coef[0], float(intercept[0])
 
     def predict(self, X: Any) -> Floats:
-        """Predicted targets."""
-        return self._margins(X).ravel()
+        """Predicted targets, within the range that the targets of the fit were cut to."""
+        margins, limits = self._margins(X).ravel(), self.bounds_.y
+        assert limits is not None  # every fit of a regressor has a range
+        unit = self.reach_ / max(abs(b) for b in limits)
+        low, high = ((self.bounds_.y_centre + b) * unit for b in limits)
+        return np.asarray(np.clip(margins, low, high))
 
 
 def _range(limits: Any) -> tuple[float, float]:
@@ -138,6 +149,9 @@ def _range(limits: Any) -> tuple[float, float]:
 class LinearRegression(_Regressor):
     r"""Differentially private least squares.
 
+    Without a penalty it minimises a pseudo-Huber loss whose threshold is a bought quantile of residuals that grows with
+    rows and budget, so that coefficients go to those of least squares; `predict` stays in the range of the targets.
+
     Parameters
     ----------
     epsilon, delta, neighbors, penalty, solver, bounds, fit_intercept, max_iter : see LogisticRegression
@@ -150,7 +164,7 @@ class LinearRegression(_Regressor):
     -----
     *Privacy.* Guarantee: (epsilon, delta)-DP, see ``privacy_``.  Neighbours: `neighbors`.
     Public: shapes, bounds, all parameters.  Bounded by: clipped rows and clipped residuals.
-    Proof: ``proofs/gaussian.md`` with ``proofs/composition.md``,
+    Proof: ``proofs/whitened_regression.md``,
     and ``proofs/private_bounds.md`` for bounds that are bought.
 
     Examples

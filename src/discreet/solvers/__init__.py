@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from discreet.solvers.whitened_objective_perturbation import (
         WhitenedObjectivePerturbation as WhitenedObjectivePerturbation,
     )
+    from discreet.solvers.whitened_regression import WhitenedRegression as WhitenedRegression
 
 _HOME = {  # class -> file, which is also the string that estimators take
     "GradientDescent": "gradient_descent",
@@ -51,6 +52,7 @@ _HOME = {  # class -> file, which is also the string that estimators take
     "WhitenedGradientDescent": "whitened_gradient_descent",
     "WhitenedObjectivePerturbation": "whitened_objective_perturbation",
     "ClassMeans": "class_means",
+    "WhitenedRegression": "whitened_regression",
 }
 
 __all__ = list(_HOME)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from discreet.solvers.base import Problem, Weights
 
-__all__ = ["goe_level", "minimise_quadratic", "raised"]
+__all__ = ["edge_at", "goe_level", "minimise_quadratic", "raised", "shrinkage", "whitening"]
 
 Floats = NDArray[np.float64]
 
@@ -38,6 +38,45 @@ def raised(matrix: Floats, least: float, *, add: bool = True) -> tuple[Floats, F
     """
     values, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
     return (np.maximum(values, 0.0) + least if add else np.maximum(values, least)), vectors
+
+
+def whitening(moments: Floats, floor: float, square: float) -> Floats:
+    """``(moments + floor I)^-1/2``, scaled so that rows with those moments get the mean squared norm `square`.
+
+    >>> whitening(np.diag([4.0, 1.0]), 0.0, 2.0).round(6)
+    array([[0.5, 0. ],
+           [0. , 1. ]])
+    """
+    spread = max(floor, 1e-9 * float(np.abs(moments).max(initial=0.0)), 1e-300)
+    values, axes = raised(moments, spread)
+    mean = max(float(((values - spread) / values).sum()), float(spread / values[0]), 1e-300)
+    return np.asarray((axes * np.sqrt(square / mean / values)) @ axes.T)
+
+
+def edge_at(counts: Floats, edges: Floats, quantile: float, noise: float, n_rows: int) -> float:
+    """The edge at a quantile of noisy counts, from the largest bin down; half the last edge where they are too few.
+
+    >>> edge_at(np.array([50.0, 30.0, 15.0, 5.0]), np.array([1.0, 2.0, 8.0]), 0.75, 0.1, 100)
+    2.0
+    >>> edge_at(np.array([50.0, 30.0, 15.0, 5.0]), np.array([1.0, 2.0, 8.0]), 0.75, 100.0, 100)
+    4.0
+    """
+    above = np.cumsum(counts[::-1])[:-1]
+    slack = noise * np.sqrt(np.arange(1.0, above.size + 1))
+    full = np.flatnonzero(above > (1 - quantile) * n_rows + slack)
+    if full.size:
+        return float(edges[::-1][max(int(full[0]) - 1, 0)])
+    return float(edges[0]) if 8 * slack[-1] < n_rows else float(edges[-1]) / 2
+
+
+def shrinkage(slopes: Floats, deviation: float) -> float:
+    """The factor of James and Stein for slopes with that noise each; 0 where they are no larger than noise gets.
+
+    >>> shrinkage(np.array([3.0, 4.0]), 0.0), shrinkage(np.array([3.0, 4.0]), 3.0)
+    (1.0, 0.0)
+    """
+    p, square = slopes.size, float(slopes @ slopes)
+    return max(0.0, 1.0 - deviation**2 * (p + 2 * math.sqrt(2 * p)) / square) if square > 0 else 0.0
 
 
 def minimise_quadratic(problem: Problem, values: Floats, vectors: Floats, linear: Floats) -> Weights:

@@ -1,0 +1,199 @@
+"""Least squares by one exact minimum of a robust loss, in paid coordinates and at a paid residual scale."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet import accounting
+from discreet.accounting.events import compose
+from discreet.accounting.objective_choice import shared_ratio, tail_of
+from discreet.accounting.objective_geometry import weight_capped
+from discreet.accounting.objective_perturbation import ObjectivePerturbationDpEvent
+from discreet.accounting.plan_cache import cached
+from discreet.accounting.published import strength
+from discreet.curator import Clip, Curator, RowBounds
+from discreet.curator.minimise import provable_tolerance
+from discreet.losses import PseudoHuberLoss
+from discreet.mechanisms import Gaussian, Perturbation
+from discreet.mechanisms.base import Mechanism
+from discreet.solvers.base import Ask, Plan, Problem, Solver, Weights
+from discreet.solvers.queries import LinearTerm, NoisySum, Query
+from discreet.solvers.released import edge_at, goe_level, shrinkage, whitening
+from discreet.solvers.whitened_objective_perturbation import WIDEST
+
+__all__ = ["WhitenedRegression"]
+
+Floats = NDArray[np.float64]
+BOUGHT = ("moments", "cross", "sizes")
+BINS = 24  # of residual sizes, each a root of two below the one before, down to 2**-12 of the range
+LOSS = PseudoHuberLoss(1.0)  # of targets in units of the threshold
+BEND = 0.5  # what is left at least of a square's curvature where a quarter of the rows are beyond the threshold
+FLOOR = 0.7  # what is added to the spectrum, in units of the spectral norm of the noise
+TOLERANCE = 0.02  # of mu, for the tolerance of the minimum
+WEAK = 20.0  # rows times mu, per weight: below, long rows are cut sooner
+WHOLE = 0.8  # what is left of it usually
+
+
+@dataclass(frozen=True)
+class WhitenedRegression(Solver):
+    r"""Whiten the rows by paid second moments, find how large residuals are, minimise a pseudo-Huber loss of that size.
+
+    Rows are mapped to mean squared norm 1 and cut at norm `longest`; beyond `cap` they count less.  A rough first fit
+    (paid products with the target) leaves residuals whose `quantile` is read off a noisy histogram.  From
+    ``rows * mu / weights = growth`` on, threshold and cap grow with the root of that ratio, so that the minimum
+    becomes that of least squares.  Slopes that are below the noise are shrunk to zero (James and Stein), after the
+    release.
+
+    Parameters
+    ----------
+    moments, cross, sizes : float, default=0.12, 0.1, 0.03
+        The parts of mu squared that buy second moments, products with the target, and the histogram.
+    quantile : float, default=0.75
+        The share of rows whose residual, times the length of the row, is below the threshold.
+    longest : float, default=4
+        Where whitened rows are cut, in units of their root mean square; at most 2 below 20 rows times mu per weight.
+    growth : float, default=200
+        From where on threshold and cap grow.
+
+    Notes
+    -----
+    *Privacy.* Guarantee: three Gaussian releases composed with the refined profile of one perturbed minimum, and with
+    everything bought before.  Neighbours: those of the curator.  Public: all numbers of the plan; maps, threshold and
+    shrinkage are functions of releases.  Bounded by: the squared row norm; the cap on weighted rows times the range of
+    the target; one bin for each row; the cap.  Proof: ``proofs/whitened_regression.md``.
+
+    Examples
+    --------
+    >>> from discreet.losses import SquaredLoss
+    >>> from discreet.privacy import Budget
+    >>> problem = Problem(SquaredLoss(), RowBounds(l2=1.0, y=(-1, 1)), 10, 100_000, Budget(1, 1e-6))
+    >>> plan = WhitenedRegression().plan(problem)
+    >>> sorted(plan.mechanisms), plan.schedule["cap"] > 1
+    (['cross', 'moments', 'sizes', 'tilt', 'weights'], True)
+    """
+
+    name: ClassVar[str] = "whitened_regression"
+    reference: ClassVar[str] = "our own: objective perturbation with paid moments and a paid residual scale"
+    proof: ClassVar[str] = "proofs/whitened_regression.md"
+    constraint: ClassVar[Literal["none", "optional", "required"]] = "none"
+
+    moments: float = 0.12
+    cross: float = 0.1
+    sizes: float = 0.03
+    quantile: float = 0.75
+    longest: float = 4.0
+    growth: float = 200.0
+
+    def __post_init__(self) -> None:
+        shares = (self.moments, self.cross, self.sizes)
+        if min(shares) <= 0 or sum(shares) >= 1 or not 0 < self.quantile < 1 or min(self.longest, self.growth) < 1:
+            raise ValueError(f"{self}: shares must be positive and leave a part over, longest, growth at least 1")
+
+    def refuse(self, problem: Problem) -> str | None:
+        """Other losses, targets without a range, tables too wide for a released matrix."""
+        if problem.loss.name != "squared" or problem.bounds.y is None:
+            return f"is for the squared loss, not {problem.loss.name!r}, and needs a range of the target: give bounds_y"
+        if problem.budget.kind != "dp":
+            return f"is priced by epsilon and delta, not by {problem.budget}: take 'sufficient_statistics'"
+        if problem.n_weights > WIDEST:
+            return f"releases a matrix of {problem.n_weights} weights squared, above {WIDEST}: take 'gradient_descent'"
+        return None
+
+    def schedule(self, problem: Problem) -> Mapping[str, Any]:
+        """The whitened rows' bounds, the cap, the ridge and how far the threshold exceeds the quantile."""
+        assert problem.bounds.y is not None
+        weight, budget = problem.bounds.weight, problem.budget
+        signal = problem.rows * strength(budget) / problem.n_weights
+        grown = max(math.sqrt(signal / self.growth), 1.0)
+        longest = self.longest if signal >= WEAK else min(self.longest, 2.0)  # the ridge is in proportion to it
+        cap, largest = min(grown, longest), max(abs(b) for b in problem.bounds.y)
+        # the constant's part of the mean squared norm: a half where little more than the level can be learnt
+        part = 0.0 if not problem.has_intercept else 0.5 if signal < 5 else 0.2
+        bounds = RowBounds(l2=longest, intercept=math.sqrt(part), weight=weight, y=(-(2.0**12), 2.0**12))
+        grid = bounds.grid(problem.n_weights - problem.has_intercept)
+        radius = float(grid.l2 * grid.unit)
+        ridge = shared_ratio(budget, LOSS.name) * weight * cap * radius
+        (rows,) = weight_capped(cap, radius, ridge=ridge)
+        kappa = math.nextafter(weight * rows.kappa, math.inf)
+        return {
+            "steps": 1, "bounds": bounds, "cap": cap, "ridge": ridge, "kappa": kappa, "part": part,
+            "grown": min(grown, 20.0), "slope": weight * rows.row_norm, "largest": largest,
+            "clip": weight * cap * largest, "constant": float(grid.constant * grid.unit),
+        }  # fmt: skip
+
+    def queries(self, problem: Problem, schedule: Mapping[str, Any]) -> Mapping[str, Query]:
+        """Moments, products, a histogram; one sealed linear term; one release."""
+        del problem, schedule
+        bought = {name: NoisySum(share=getattr(self, name)) for name in BOUGHT}
+        return {**bought, "tilt": LinearTerm(), "weights": NoisySum()}
+
+    def plan(self, problem: Problem) -> Plan:
+        """The least noise at which all releases, with everything bought before, stay within the budget."""
+        self.check(problem)
+        schedule = dict(self.schedule(problem))
+        noise = cached(
+            (repr(self), repr(problem.spent), repr(problem.budget), schedule["kappa"]),
+            lambda: accounting.calibrate(lambda z: compose(problem.spent, *self._events(problem, schedule, z)),
+                                         problem.budget),
+        )  # fmt: skip
+        *bought, minimum = self._events(problem, schedule, noise)
+        sigma = math.nextafter(schedule["slope"] / minimum.mu, math.inf) * (1 + 2**-50)
+        mechanisms: dict[str, Mechanism] = {
+            name: Gaussian(event.noise_multiplier) for name, event in zip(BOUGHT, bought, strict=True)
+        }
+        tilt, final = Perturbation(sigma, minimum), Gaussian(math.nextafter(1 / minimum.tolerance_mu, math.inf))
+        mechanisms |= {"tilt": tilt, "weights": final}
+        grid = schedule["bounds"].grid(problem.n_weights - problem.has_intercept)
+        length = tail_of(sigma, problem.size, gaussian=True)
+        schedule["sigma"], schedule["slack"] = sigma, float(tilt.unit) * math.sqrt(problem.size) / 2
+        schedule["tau"] = 2 * provable_tolerance(grid, LOSS, schedule["ridge"], problem.rows_at_most, length)
+        level = goe_level(problem, bought[0].noise_multiplier)
+        schedule["floor"] = 2 * FLOOR * level * math.sqrt(problem.n_weights) / problem.rows
+        schedule["noise of products"] = bought[1].noise_multiplier * problem.budget.neighbors.moves * schedule["clip"]
+        schedule["count"] = bought[2].noise_multiplier * problem.budget.neighbors.moves
+        event = compose(problem.spent, *bought, minimum)
+        return Plan(event, self.queries(problem, schedule), mechanisms, schedule, problem.budget)
+
+    def _events(self, problem: Problem, schedule: Mapping[str, Any], noise: float) -> list[Any]:
+        """At overall noise `noise`: the events of what is bought, then the minimum's."""
+        shares, near = (self.moments, self.cross, self.sizes), problem.budget.neighbors
+        mu = math.sqrt(1 - sum(shares)) / (noise * near.moves)  # of one record, whatever the relation
+        facts = (mu, schedule["kappa"], LOSS.name, near.value)
+        minimum = ObjectivePerturbationDpEvent(*facts, tolerance_mu=TOLERANCE * mu)
+        return [*(NoisySum(share=s).at(noise).event for s in shares), minimum]
+
+    def run(self, problem: Problem, schedule: Mapping[str, Any], curator: Curator, ask: Ask) -> Weights:
+        """Whiten, fit roughly, find the threshold, minimise at it, shrink, map back."""
+        p = problem.n_weights - problem.has_intercept
+        noisy = np.asarray(ask.moments(curator.second_moments()))[:p, :p]
+        towards = whitening(noisy / problem.rows, schedule["floor"], 1 - schedule["part"])
+        view = curator.transformed(towards, schedule["bounds"], weight_norm=schedule["cap"])
+        products = view.gradient(problem.loss, np.zeros(problem.n_weights), Clip(schedule["clip"], "l2"))
+        rough = self._rough(-np.asarray(ask.cross(products)), schedule, problem)
+        edges = schedule["largest"] * 2.0 ** (np.arange(1 - BINS, 1) / 2)
+        counts = np.asarray(ask.sizes(view.slope_histogram(problem.loss, rough, edges)))
+        threshold = edge_at(counts, edges, self.quantile, schedule["count"], problem.rows) * schedule["grown"]
+        ask.released["towards"], ask.released["threshold"] = towards, threshold
+        scaled = curator.transformed(towards, schedule["bounds"], schedule["cap"], target_factor=1 / threshold)
+        tilt, facts = ask.tilt(problem.shape), {"slack": schedule["slack"], "n_rows": problem.rows_at_most}
+        minimum = scaled.minimise(LOSS, schedule["ridge"], tilt, schedule["tau"], **facts)
+        found = threshold * np.asarray(ask.weights(minimum), dtype=np.float64)
+        each = problem.rows * (1 - schedule["part"]) / max(p, 1)
+        found[:p] *= 1 + schedule["ridge"] / (WHOLE * each)  # the ridge is there for privacy: its bias is public
+        found[p:] *= 1 + schedule["ridge"] / (WHOLE * problem.rows * max(schedule["part"], 1e-9))
+        found[:p] *= shrinkage(found[:p], threshold * schedule["sigma"] / (BEND * each))
+        level = found[p:] * schedule["constant"] / float(max(problem.grid.constant, 1) * problem.grid.unit)
+        return np.concatenate([towards.T @ found[:p], level])
+
+    def _rough(self, cross: Floats, schedule: Mapping[str, Any], problem: Problem) -> Floats:
+        """The fit if whitened rows had second moments as planned, its slopes shrunk."""
+        p, part = problem.n_weights - problem.has_intercept, schedule["part"]
+        each = problem.rows * (1 - part) / max(p, 1)
+        slopes, level = cross[:p] / each, cross[p:] / max(problem.rows * part, 1e-300)
+        return np.concatenate([slopes * shrinkage(slopes, schedule["noise of products"] / each), level])
