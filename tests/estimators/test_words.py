@@ -12,7 +12,8 @@ import scipy.sparse as sp
 from discreet import accounting
 from discreet.curator import RowBounds
 from discreet.curator.survey import make_survey
-from discreet.estimators.bounds import FEWEST_WORDS, UNIT_NORM, WORDS, BoundsBuyer, clipped
+from discreet.estimators.bounds import FEWEST_WORDS, UNIT_NORM, WORDS, BoundsBuyer
+from discreet.estimators.cuts import clipped
 from discreet.linear_model import LinearRegression, LinearSVC, LogisticRegression
 from discreet.privacy import Budget
 from discreet.randomness import SeededSource

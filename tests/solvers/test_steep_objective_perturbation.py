@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -56,7 +57,16 @@ def test_the_lead_is_free(epsilon: float, spent: float | None) -> None:
     assert accounting.epsilon(plan.event, 1e-6) <= epsilon
     same = ObjectivePerturbation(plan.schedule["ridge"]).plan(case)
     assert plan.mechanisms["tilt"].sigma == pytest.approx(same.mechanisms["tilt"].sigma, rel=0.15)
-    assert plan.schedule["ridge"] >= 1.5 * case.radius**2 / accounting.gdp.mu_for(epsilon, 1e-6) * 0.999
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
+def test_the_ridge_has_a_limit_where_weights_are_many(epsilon: float) -> None:
+    case = problem(n=20, p=3000, epsilon=epsilon)
+    limit = 1.5 * case.radius**2 / accounting.gdp.mu_for(epsilon, 1e-6)
+    asked = ObjectivePerturbation().plan(replace(case, n_rows=10**15)).schedule["ridge"]  # by privacy alone
+    found = SteepObjectivePerturbation().plan(case).schedule["ridge"]
+    assert found == pytest.approx(max(limit, asked), rel=1e-6)
+    assert found < ObjectivePerturbation().plan(case).schedule["ridge"]
 
 
 def test_the_default_ridge_moves_with_the_rows_bound_and_kappa_does_not() -> None:

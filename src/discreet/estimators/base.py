@@ -20,8 +20,9 @@ from discreet.accounting.events import compose
 from discreet.curator import RowBounds
 from discreet.curator.survey import Survey, make_survey
 from discreet.estimators import auto, persistence
-from discreet.estimators.bounds import BoundsBuyer, clipped
+from discreet.estimators.bounds import BoundsBuyer
 from discreet.estimators.checks import check_common, chosen, given_box, row_weights, rows_and_targets
+from discreet.estimators.cuts import margins
 from discreet.estimators.people import People
 from discreet.estimators.statement import Look, Statement
 from discreet.estimators.summary import Inferential
@@ -350,7 +351,7 @@ class PrivateLinearModel(Inferential, BaseEstimator, ABC):
     def _margins(self, X: Any) -> Floats:
         check_is_fitted(self)
         X = rows_and_targets(self, X)
-        return np.asarray(clipped(self.bounds_, X) @ np.atleast_2d(self.coef_).T + self.intercept_)
+        return np.asarray(margins(self.bounds_, X, np.atleast_2d(self.coef_).T) + self.intercept_)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -16,7 +16,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from discreet.estimators.base import PrivateLinearModel
-from discreet.estimators.bounds import clipped
+from discreet.estimators.cuts import clipped
 from discreet.privacy import Neighbours
 
 __all__ = ["answers", "is_model"]
