@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from discreet.estimators import PoissonRegressor as PoissonRegressor
     from discreet.estimators import QuantileRegressor as QuantileRegressor
     from discreet.estimators.persistence import load as load
+    from discreet.model_selection import PrivateSearchCV as PrivateSearchCV
     from discreet.penalties import L1 as L1
     from discreet.penalties import L2 as L2
     from discreet.penalties import Box as Box
@@ -64,6 +65,7 @@ _HOME = {  # public name -> module it lives in; a name is listed once its module
     "load": "discreet.estimators.persistence",
     "Neighbours": "discreet.privacy",
     "PrivacyError": "discreet.privacy",
+    "PrivateSearchCV": "discreet.model_selection",
     "Schema": "discreet.preprocessing",
 }
 
