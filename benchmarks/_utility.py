@@ -118,6 +118,28 @@ def line(
     return Line(data, *shape, *budget, bounds, model, mean, sd, len(scores), seconds)
 
 
+def order(found: Sequence[Line]) -> dict[str, Any]:
+    """How much more budget ever costs, beyond two standard errors, and how far defaults fall below the constant.
+
+    The second looks at lines with rows times epsilon of at least 500.
+    """
+    fall, below = (0.0, ""), (0.0, "")
+    mine = [v for v in found if v.model == DEFAULT]
+    for one in mine:
+        metric = "accuracy" if "accuracy" in one.mean else "r2"
+        where = f"{one.data}, {one.bounds} bounds, delta {one.delta:.1g}, epsilon {one.epsilon:g}"
+        for other in mine:
+            same = (other.data, other.bounds, other.delta > 0) == (one.data, one.bounds, one.delta > 0)
+            if same and other.epsilon < one.epsilon:
+                error = math.hypot(one.sd[metric], other.sd[metric]) / math.sqrt(max(min(one.splits, other.splits), 1))
+                fall = max(fall, (other.mean[metric] - one.mean[metric] - 2 * error, where))
+        for constant in (v for v in found if v.model == "constant" and v.data == one.data and metric in v.mean):
+            if one.rows * one.epsilon >= 500:
+                below = max(below, (constant.mean[metric] - one.mean[metric], where))
+    return {"largest_fall": round(fall[0], 5), "fall_at": fall[1],
+            "most_below_constant": round(below[0], 5), "below_at": below[1]}  # fmt: skip
+
+
 def report(found: Sequence[Line], floors: Sequence[Floor]) -> dict[str, Any]:
     """One flat key for each floor that was measured, those that were missed, and all lines."""
     figures = {f.key: f.figure(found) for f in floors}
@@ -127,7 +149,13 @@ def report(found: Sequence[Line], floors: Sequence[Floor]) -> dict[str, Any]:
         if f.key in measured:
             print(f"{f.key:40s}{measured[f.key]:8.4f}  floor {f.least:g}{'  MISSED' if f.key in missed else ''}")
     rows = [{k: (None if v in (math.inf, -math.inf) else v) for k, v in asdict(one).items()} for one in found]
-    return {**measured, "floors_missed": missed, "floors_unmeasured": len(figures) - len(measured), "lines": rows}
+    return {
+        **measured,
+        **order(found),
+        "floors_missed": missed,
+        "floors_unmeasured": len(figures) - len(measured),
+        "lines": rows,
+    }
 
 
 def collect(lines: Iterator[Line]) -> list[Line]:
