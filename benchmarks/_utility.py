@@ -11,6 +11,7 @@ import argparse
 import json
 import math
 import os
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -22,10 +23,11 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.model_selection import train_test_split
 
-__all__ = ["Floor", "Line", "command", "cuts", "folder", "line", "report", "rows_of"]
+__all__ = ["Floor", "Line", "command", "cuts", "folder", "keep", "kept", "line", "report", "rows_of"]
 
 Array = NDArray[np.float64]
 Lines = Callable[[bool, int, Sequence[str] | None], Iterator["Line"]]
+RESULTS = Path(__file__).resolve().parent / "results"
 DEFAULT = "default"  # the model of one line, with nothing but epsilon, delta and bounds
 
 
@@ -173,6 +175,8 @@ def arguments(text: str | None) -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="few tables and 2 splits")
     parser.add_argument("--splits", type=int, default=0, help="default 10, or 2 with --quick")
     parser.add_argument("--data", nargs="+", default=None, help="only these tables")
+    parser.add_argument("--keep", action="store_true", help="write the result into benchmarks/results")
+    parser.add_argument("--kept", action="store_true", help="measure nothing, report what was kept")
     parser.add_argument("--plot", action="store_true", help="draw into docs/plots (needs matplotlib)")
     found = parser.parse_args()
     found.splits = found.splits or (2 if found.quick else 10)
@@ -183,4 +187,19 @@ def command(text: str | None, lines: Lines, floors: Sequence[Floor]) -> None:
     """The main of a part: print its lines, its floors and one JSON object."""
     options = arguments(text)
     found = collect(lines(options.quick, options.splits, options.data))
-    print(json.dumps(report(found, floors)))
+    result = report(found, floors)
+    if options.keep:
+        keep(Path(sys.argv[0]).stem, result)
+    print(json.dumps(result))
+
+
+def keep(name: str, result: Mapping[str, Any]) -> None:
+    """Write a result beside the benchmarks."""
+    RESULTS.mkdir(exist_ok=True)
+    (RESULTS / f"{name}.json").write_text(json.dumps(result) + "\n")
+
+
+def kept() -> list[Line]:
+    """The lines of all parts that were kept."""
+    rows = [row for path in sorted(RESULTS.glob("utility_*.json")) for row in json.loads(path.read_text())["lines"]]
+    return [Line(**{k: (math.inf if k == "epsilon" and v is None else v) for k, v in row.items()}) for row in rows]

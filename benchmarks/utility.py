@@ -1,9 +1,10 @@
 """How good one-line private models are: every part of the benchmark, floors, one file of results.
 
-Run ``python -m benchmarks.utility [--quick] [--splits S] [--data NAMES] [--plot]``.  Parts are the modules
-``benchmarks/utility_NAME.py``: dense binary tables, sparse text and wide rows, regression and pure privacy.  A run
-with neither ``--quick`` nor ``--data`` writes ``benchmarks/results/utility.json``.  The last line is one JSON object
-with a key for each floor, the list ``floors_missed``, and all lines.
+Run ``python -m benchmarks.utility [--quick] [--splits S] [--data NAMES] [--kept] [--plot]``.  Parts are the modules
+``benchmarks/utility_NAME.py``: dense binary tables, sparse and wide rows, regression, many classes, pure privacy.
+Each runs alone, too, and with ``--keep`` leaves ``benchmarks/results/utility_NAME.json``; ``--kept`` here reports and
+draws those files and measures nothing.  The last line is one JSON object with a key for each floor, the list
+``floors_missed``, where more budget ever cost accuracy beyond two standard errors, and all lines.
 
 What to know when reading it.  Public bounds are stated from outside in practice; here they are read from the whole
 table.  Noise is seeded, so a table repeats.  Data: ``$DISCREET_DATA``, else ``../shared/data`` beside the repository;
@@ -17,7 +18,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from benchmarks._utility import Floor, Line, arguments, collect, report
+from benchmarks._utility import Floor, Line, arguments, collect, keep, kept, report
 
 HERE = Path(__file__).resolve().parent
 PARTS = sorted(path.stem for path in HERE.glob("utility_*.py"))
@@ -49,19 +50,19 @@ def plot(found: list[Line], folder: Path) -> Path:
 def main() -> None:
     """Run every part; print, keep and draw."""
     options = arguments(__doc__)
-    found: list[Line] = []
+    found: list[Line] = kept() if options.kept else []
     floors: list[Floor] = []
     for name in PARTS:
         part: Any = importlib.import_module(f"benchmarks.{name}")
         floors += part.FLOORS
-        found += collect(part.lines(options.quick, options.splits, options.data))
-    result = json.dumps(report(found, floors))
-    if not options.quick and options.data is None:
-        (HERE / "results").mkdir(exist_ok=True)
-        (HERE / "results" / "utility.json").write_text(result + "\n")
+        if not options.kept:
+            mine = collect(part.lines(options.quick, options.splits, options.data))
+            found += mine
+            if options.keep:
+                keep(name, report(mine, part.FLOORS))
     if options.plot:
         print(f"wrote {plot(found, HERE.parent / 'docs' / 'plots').relative_to(HERE.parent)}")
-    print(result)
+    print(json.dumps(report(found, floors)))
 
 
 if __name__ == "__main__":
