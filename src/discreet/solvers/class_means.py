@@ -27,7 +27,7 @@ STEEPEST = 4.0  # what the slope is drawn to where rows say little: classes two 
 FEATURES, ROWS = 20, 10.0  # features, and rows times epsilon for each and class but one, from which a look pays
 INNER = 0.5  # one less the mean square, from which entries are taken to lie inside their box and not at its ends
 MIDDLE = 0.9  # how far from the middle of their box entries are taken to be at most
-LOOSE = 0.2  # how much less than the offset the slope is drawn to what is usual
+LOOSE = 0.8  # how much less the slope is drawn to what is usual where the means' scatter is no noise
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,8 @@ class ClassMeans(Solver):
     -----
     *Privacy.* Guarantee: two noisy moments of entries, a noisy vector of sums and a noisy histogram.  Neighbours: those
     of the curator.  Public: `share`, `look`, the number of classes; bins and cuts follow from what was released.
-    Bounded by: one row's moments, its norm (cut as released) in one block, and one row in one bin.  Proof: ``proofs/class_means.md``.
+    Bounded by: one row's moments, its norm (cut as released) in one block, and one row in one bin.  Proof:
+    ``proofs/class_means.md``.
 
     Examples
     --------
@@ -115,7 +116,8 @@ class ClassMeans(Solver):
     def run(self, problem: Problem, schedule: Mapping[str, Any], curator: Curator, ask: Ask) -> Weights:
         """Cuts, sums, means, margins, then a line through the histogram."""
         k, p, grid = schedule["classes"], problem.n_features, problem.grid
-        box = self._box(np.asarray(ask.moments(entry_moments(curator))) / problem.rows, grid) if schedule["look"] else None
+        looked = ask.moments(entry_moments(curator)) if schedule["look"] else [0.0, 0.0]
+        box = self._box(np.asarray(looked) / problem.rows, grid)
         middle, half = (0, grid.feature_linf) if box is None else centre_of(grid, box)
         sealed = class_sums(curator, k, box)
         noise = ask.deviation("sums", sealed)
@@ -183,7 +185,7 @@ def fitted(found: Floats, counts: Floats, keep: float, jitter: float) -> tuple[f
     side = np.array([-1.0, 1.0]) if k == 2 else np.zeros(k)
     rows = np.column_stack([np.tile(PLACES, k), np.repeat(side, PLACES.size)])
     prior = np.array([STEEPEST * keep, (usual[1] - usual[0]) if k == 2 else 0.0])
-    n, w, ridge = found.ravel(), prior.copy(), jitter * np.array([LOOSE, 1.0])
+    n, w, ridge = found.ravel(), prior.copy(), jitter * np.array([1 - LOOSE * keep**2, 1.0])
     for _ in range(200):  # a concave problem of two weights, by damped Newton steps of a public number
         p = 1 / (1 + np.exp(np.clip(rows @ w, -500, 500)))
         slope = rows.T @ (n * p) - ridge * (w - prior)
