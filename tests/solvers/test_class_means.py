@@ -154,6 +154,9 @@ def test_a_look_at_the_entries_is_part_of_the_price(relation: str) -> None:
     assert plan.mechanisms["sums"] == KNorm(1 - 0.15 - 0.08, "linf", 2)
     assert plan.mechanisms["moments"].epsilon == pytest.approx(0.08)
     assert 0.99 < epsilon_of(plan.event, 0.0) <= 1.0
+    many = ClassMeans().plan(replace(case, n_rows=4000))
+    assert many.mechanisms["moments"].epsilon == pytest.approx(0.01)  # enough to know moments well
+    assert 0.99 < epsilon_of(many.event, 0.0) <= 1.0
 
 
 def test_it_looks_only_where_that_can_pay() -> None:

@@ -25,6 +25,7 @@ EDGES = (-0.5, 0.0, 0.5)  # of margins, in units in which two class means lie on
 PLACES = np.array([-0.75, -0.25, 0.25, 0.75])
 STEEPEST = 4.0  # what the slope is drawn to where rows say little: classes two deviations apart
 FEATURES, ROWS = 20, 10.0  # features, and rows times epsilon for each and class but one, from which a look pays
+ENOUGH = 40.0  # rows times what the look costs, for noise of a twentieth of half a box: more isn't spent
 INNER = 0.5  # one less the mean square, from which entries are taken to lie inside their box and not at its ends
 MIDDLE = 0.9  # how far from the middle of their box entries are taken to be at most
 LOOSE = 0.8  # how much less the slope is drawn to what is usual where the means' scatter is no noise
@@ -44,7 +45,7 @@ class ClassMeans(Solver):
     share : float, default=0.15
         The part of the budget that the histogram gets: how many rows of each class lie how far on their own side.
     look : float, default=0.08
-        The part that is spent under pure privacy, where there are features enough, on where in their box entries lie.
+        At most this part is spent, under pure privacy and with features enough, on where in their box entries lie.
         Where they lie inside it, and nearer to one end, they are cut at as far again from the other.  0: never.
 
     Notes
@@ -87,17 +88,18 @@ class ClassMeans(Solver):
         return None
 
     def schedule(self, problem: Problem) -> Mapping[str, Any]:
-        """The number of classes, the norm in which noise is cheaper, and whether to look where entries lie."""
+        """The number of classes, the norm in which noise is cheaper, and what to spend on where entries lie."""
         grid, d, k = problem.grid, problem.n_features + 1, max(problem.loss.n_outputs, 2)
         cube = grid.feature_linf**2 * (d + 2) <= 3 * (grid.l2**2 - grid.constant**2 + grid.feature_linf**2)
         look = cube and self.look > 0 and problem.budget.is_pure and problem.n_features >= FEATURES
-        look = look and problem.rows * strength(problem.budget) >= ROWS * (k - 1) * problem.n_features
-        return {"steps": 1, "classes": k, "norm": "linf" if cube else "l2", "look": look}
+        size = problem.rows * strength(problem.budget)
+        share = min(self.look, ENOUGH / size) if look and size >= ROWS * (k - 1) * problem.n_features else 0.0
+        return {"steps": 1, "classes": k, "norm": "linf" if cube else "l2", "look": share}
 
     def queries(self, problem: Problem, schedule: Mapping[str, Any]) -> Mapping[str, Query]:
         """Where entries lie, the sums by class, and the histogram of margins."""
         del problem
-        look = self.look if schedule["look"] else 0.0
+        look = schedule["look"]
         sums = VectorSum(share=1 - self.share - look, norm=schedule["norm"], blocks=schedule["classes"])
         first = {"moments": NoisySum(share=look)} if look else {}
         return {**first, "sums": sums, "margins": NoisySum(share=self.share)}
