@@ -6,6 +6,7 @@ probability at most 5 % divided by the number of pairs in each test.
 
 from __future__ import annotations
 
+import math
 from dataclasses import fields, replace
 
 import numpy as np
@@ -72,6 +73,35 @@ def attacked(name, epsilon, relation, runs):
 def test_no_solver_is_caught(name):
     for result in attacked(name, 1.0, "zero_out", 200):
         assert not result.caught, result
+
+
+def look_attacked(relation, epsilon, runs, loose=1.0):
+    """Class means that look where entries lie: a row that moves the moments, and with them cuts and noise."""
+    p, budget = 20, Budget(epsilon * loose, neighbors=relation)
+    problem = Problem(LogisticLoss(), RowBounds(linf=1.0), p, math.ceil(210 / epsilon), budget)
+    solver = solvers.by_name("class_means")(look=0.4)
+    plan = solver.plan(problem)
+    assert "moments" in plan.mechanisms
+    found = []
+    for number, pair in enumerate(worst_pairs(relation, p, -np.ones(p), np.ones(p), (-1.0, 1.0))):
+        sides = [
+            make_curator(X, y, bounds=problem.bounds, neighbors=relation, sample_weight=w)
+            for X, y, w in (pair.first, pair.second)
+        ]
+        source = SeededSource(number)
+
+        def run(i, side, sides=sides, source=source):
+            return solver.solve(problem, plan, sides[side], source.child(side, i))
+
+        found.append(audit_solver(lambda i, run=run: run(i, 0), lambda i, run=run: run(i, 1), epsilon, 0.0, runs))
+    return found
+
+
+@pytest.mark.parametrize("relation", ["zero_out", "replace_one", "add_remove"])
+def test_class_means_that_look_are_not_caught(relation):
+    for result in look_attacked(relation, 0.3, 200):
+        assert not result.caught, result
+    assert any(result.caught for result in look_attacked(relation, 0.3, 200, loose=100.0))  # the attack has teeth
 
 
 @pytest.mark.slow

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from discreet.curator import RowBounds, make_curator
-from discreet.curator.classes import class_sums, own_margins
+from discreet.curator.classes import centre_of, class_sums, entry_moments, own_margins
 from discreet.privacy import Neighbours, unseal
 
 K, P = 3, 4
@@ -84,3 +85,65 @@ def test_two_classes_are_told_by_their_sign_and_misfits_are_refused() -> None:
         class_sums(curator, 1)
     with pytest.raises(ValueError, match="for each class"):
         own_margins(curator, np.eye(2), np.zeros(2), [0.0])
+
+
+BOXES = [(-(2**15), 2**14), (0, 2**15 + 1), (-5, 2**16)]
+
+
+@pytest.mark.parametrize("bounds", [RowBounds(low=-1, high=1), RowBounds(low=-1, high=1, l2=1.2, intercept=0.4)])
+@pytest.mark.parametrize("box", BOXES)
+def test_sums_in_a_box_are_those_of_cut_rows_around_its_middle(box: tuple[int, int], bounds: RowBounds) -> None:
+    X, y, w = data()
+    X = X / np.maximum(np.linalg.norm(X, axis=1, keepdims=True) / 1.2, 1) if bounds.l2 is not None else X
+    unit = bounds.grid(P).size
+    low, high = (min(v, bounds.grid(P).feature_linf) for v in box)
+    middle, half = centre_of(bounds.grid(P), (low, high))
+    for table in (X, sp.csr_array(X)):
+        sealed = class_sums(make_curator(table, y, bounds=bounds, sample_weight=w), K, (low, high))
+        found = (unseal(sealed) * float(sealed.unit)).reshape(K, P + 1)
+        for k in range(K):
+            at = y == k
+            rows = np.clip(X, low * unit, high * unit) - middle * unit
+            assert found[k, :P] == pytest.approx(w[at] @ rows[at], abs=0.1)
+            assert found[k, P] == pytest.approx(w[at].sum() * half * unit, abs=0.1)
+
+
+@pytest.mark.parametrize("box", BOXES)
+def test_no_row_moves_sums_in_a_box_by_more_than_their_bound(box: tuple[int, int]) -> None:
+    """Short rows, too: with the middle taken off they may be longer than any row was."""
+    bounds = RowBounds(low=-1, high=1, l2=0.5)
+    low, high = (min(v, bounds.grid(P).feature_linf) for v in box)
+    for row in (np.zeros(P), np.eye(P)[0] / 2, -np.eye(P)[1] / 2, np.full(P, 0.25), np.full(P, -0.25)):
+        sealed = class_sums(make_curator(row[None], np.zeros(1), bounds=bounds), K, (low, high))
+        moved = np.abs(unseal(sealed)).astype(float)
+        assert moved.max() <= sealed.contribution.known("linf")
+        assert np.linalg.norm(moved) <= sealed.contribution.known("l2")
+        assert moved.sum() <= sealed.contribution.known("l1")
+    assert moved.max() > 0
+
+
+def test_a_box_outside_the_rows_is_refused() -> None:
+    X, y, _ = data(5)
+    curator = make_curator(X, y, bounds=RowBounds(low=-1, high=1))
+    for box in ((5, 5), (7, -7), (0, 2**40), (-(2**40), 0)):
+        with pytest.raises(ValueError, match="box="):
+            class_sums(curator, K, box)
+
+
+@pytest.mark.parametrize("relation", list(Neighbours))
+def test_moments_of_entries_are_what_they_say_and_within_their_bound(relation: Neighbours) -> None:
+    X, _, w = data()
+    bounds = RowBounds(low=-1, high=1, intercept=0.7)
+    for table in (X, sp.csr_array(X)):
+        sealed = entry_moments(make_curator(table, bounds=bounds, neighbors=relation, sample_weight=w))
+        found = unseal(sealed) * float(sealed.unit)
+        assert found == pytest.approx([w @ X.mean(axis=1), w @ (1 - (X**2).mean(axis=1))], abs=0.05)
+    largest = 0.0
+    for t in (-1.0, -0.5, -0.3, 0.0, 0.49999, 0.5, 0.500123, 1.0):
+        sealed = entry_moments(make_curator(np.full((1, P), t), bounds=bounds, neighbors=relation))
+        moved = np.abs(unseal(sealed)).astype(float)
+        assert moved.sum() <= sealed.contribution.known("l1")
+        assert moved.max() <= sealed.contribution.known("linf")
+        assert np.linalg.norm(moved) <= sealed.contribution.known("l2")
+        largest = max(largest, moved.sum() / sealed.contribution.known("l1"))
+    assert largest == 1.0  # reached at one half

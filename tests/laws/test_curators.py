@@ -24,7 +24,7 @@ from pyarrow import parquet
 from discreet import curator
 from discreet.curator import Clip, Curator, Cursor, RowBounds, Survey, make_curator, make_survey
 from discreet.curator.blocks import gradient_blocks, half_step
-from discreet.curator.classes import class_sums, own_margins
+from discreet.curator.classes import class_sums, entry_moments, own_margins
 from discreet.curator.eigenvalue import smallest_eigenvalue
 from discreet.curator.places import Places
 from discreet.losses import LogisticLoss, SoftmaxLoss, SquaredLoss
@@ -161,6 +161,8 @@ STATISTICS: dict[str, Callable[[Curator], Bounded]] = {
     "norms": lambda c: c.norm_histogram([0.2, 0.8, 1.1]),
     "slopes": lambda c: c.slope_histogram(LogisticLoss(), model(c), [0.2, 0.8]),
     "class sums": lambda c: class_sums(c, 2),
+    "class sums in a box": lambda c: class_sums(c, 2, (-c.grid.feature_linf, c.grid.feature_linf // 3)),
+    "entry moments": lambda c: entry_moments(c),
     "own margins": lambda c: own_margins(c, np.outer([-1, 1], THETA[: c.n_features]), [0.1, 0.0], [-0.3, 0.4]),
     "blocks": lambda c: gradient_blocks(c, LogisticLoss(), model(c))[0],
     "half step": lambda c: half_step(c, SquaredLoss(), model(c), (0.5, 0.25), 0.4)[0],

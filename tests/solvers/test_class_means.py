@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -136,3 +137,71 @@ def test_few_rows_make_good_models() -> None:
             LogisticRegression(epsilon=1, delta=0, bounds=box, random_state=s).fit(X, y).score(X, y) for s in range(8)
         ]
         assert np.mean(found) > least
+
+
+def skewed(n: int, p: int = 20, seed: int = 0) -> tuple[Any, Any]:
+    """Two classes in the lower part of their box, with a long tail."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 2, n)
+    inside = -0.7 + 0.25 * y[:, None] * (np.arange(p) % 2) + 0.1 * rng.normal(size=(n, p))
+    return np.clip(np.where(rng.random((n, p)) < 0.01, 1.0, inside), -1, 1), y
+
+
+@pytest.mark.parametrize("relation", ["zero_out", "replace_one", "add_remove"])
+def test_a_look_at_the_entries_is_part_of_the_price(relation: str) -> None:
+    case = Problem(LogisticLoss(), BOX, 30, 455, Budget(1.0, neighbors=relation))
+    plan = ClassMeans().plan(case)
+    assert plan.mechanisms["sums"] == KNorm(1 - 0.15 - 0.08, "linf", 2)
+    assert plan.mechanisms["moments"].epsilon == pytest.approx(0.08)
+    assert 0.99 < epsilon_of(plan.event, 0.0) <= 1.0
+    many = ClassMeans().plan(replace(case, n_rows=4000))
+    assert many.mechanisms["moments"].epsilon == pytest.approx(0.01)  # enough to know moments well
+    assert 0.99 < epsilon_of(many.event, 0.0) <= 1.0
+
+
+def test_it_looks_only_where_that_can_pay() -> None:
+    def looks(rows: int, p: int, budget: Budget, loss: Any = None, bounds: RowBounds = BOX, **options: Any) -> bool:
+        return "moments" in ClassMeans(**options).plan(Problem(loss or LogisticLoss(), bounds, p, rows, budget)).queries
+
+    assert looks(455, 30, Budget(1.0))
+    assert not looks(455, 30, Budget(1.0), look=0.0)
+    assert not looks(455, 30, Budget(1.0, 1e-6))
+    assert not looks(455, 13, Budget(1.0))  # few features have little noise
+    assert not looks(299, 30, Budget(1.0))
+    assert not looks(455, 30, Budget(1.0), SoftmaxLoss(3))
+    assert not looks(455, 30, Budget(1.0), bounds=RowBounds(low=-1, high=1, l2=1.0, intercept=0.5))
+    with pytest.raises(ValueError, match="look="):
+        ClassMeans(share=0.5, look=0.5)
+
+
+def test_a_cut_leaves_the_boundary_midway_and_lessens_the_noise() -> None:
+    X, y = skewed(2000)
+    case = Problem(LogisticLoss(), BOX, 20, 2000, Budget(1.0))
+    curator = make_curator(X, 2.0 * y - 1, bounds=BOX)
+    right, stray = {}, {}
+    away = X[y == 1].mean(axis=0) - X[y == 0].mean(axis=0)
+    away /= np.linalg.norm(away)
+    for look in (0.0, 0.08):
+        solver = ClassMeans(look=look)
+        with without_privacy():
+            w = solver.solve(case, solver.plan(case), curator)
+        assert np.mean((X @ w[:20] + 0.5 * w[20] > 0) == y) > 0.96
+        assert w[:20] @ away / np.linalg.norm(w[:20]) > 0.99
+        small, some = replace(case, n_rows=300), make_curator(X[:300], 2.0 * y[:300] - 1, bounds=BOX)
+        plan = solver.plan(small)
+        noisy = [solver.solve(small, plan, some, SeededSource(s)) for s in range(20)]
+        right[look] = np.mean([np.mean((X @ w[:20] + 0.5 * w[20] > 0) == y) for w in noisy])
+        stray[look] = np.median([(np.linalg.norm(w[:20]) / (w[:20] @ away)) ** 2 - 1 for w in noisy])
+    assert right[0.08] > right[0.0]
+    assert stray[0.08] < stray[0.0] / 2  # squares, with what the sample of rows adds to both
+
+
+def test_columns_of_two_values_and_of_the_middle_are_not_cut() -> None:
+    grid = BOX.grid(30)
+    m = grid.feature_linf
+    assert ClassMeans._box(np.array([-0.8, 0.1]), grid) is None
+    assert ClassMeans._box(np.array([0.0, 0.9]), grid) == (-m, m)
+    assert ClassMeans._box(np.array([-0.5, 0.7]), grid) == (-m, 0)
+    assert ClassMeans._box(np.array([0.75, 0.7]), grid) == (m // 2, m)
+    low, high = ClassMeans._box(np.array([-40.0, 30.0]), grid) or (0, 0)  # noise may say anything
+    assert -m <= low < high <= m
