@@ -94,7 +94,8 @@ def test_who_resumes_depends_on_the_start(name):
     short = {"steps": 3} if hasattr(solver, "steps") else {}
     squared = SquaredLoss()
     for loss, penalty in (
-        (LogisticLoss(), None), (squared, discreet.L1Ball(1.0)), (squared, SPARSE), (squared, None), (PoissonLoss(), None)
+        (LogisticLoss(), None), (squared, discreet.L1Ball(1.0)), (squared, SPARSE), (squared, None),
+        (PoissonLoss(), None),
     ):  # fmt: skip
         limits, constant = {"real": ((-1, 1), 0.0), "count": ((0, 1), 0.5)}.get(loss.targets, (None, 0.0))
         bounds = RowBounds(linf=0.5, y=limits, intercept=constant)
