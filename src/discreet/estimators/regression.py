@@ -396,5 +396,5 @@ class PoissonRegressor(_Regressor):
 
     def predict(self, X: Any) -> Floats:
         """Predicted mean counts, positive and within the range that the counts of the fit were cut to."""
-        low, high = cast(tuple[float, float], self.bounds_.y)
-        return np.asarray(np.clip(np.exp(np.minimum(self._margins(X).ravel(), 700.0)), max(low, high * RAREST), high))
+        means, limits = np.exp(np.minimum(self._margins(X).ravel(), 700.0)), cast(tuple[float, float], self.bounds_.y)
+        return np.asarray(np.clip(means, max(limits[0], limits[1] * RAREST), limits[1]))
