@@ -3,7 +3,8 @@
 Run ``python -m benchmarks.utility_regression [--quick] [--splits S] [--data NAMES]``.  For each table, epsilon and
 split: the default with public bounds of columns and target, and with everything private.  Beside them ridge regression
 without privacy (columns on [0, 1]) and the constant predictor.  `relative` is the mean squared error over that of the
-constant predictor of the same split.
+constant predictor of the same split.  Tables of counts (``bike_hour_counts``) go through Poisson regression, where `d2`
+is the share of deviance that is explained.
 """
 
 from __future__ import annotations
@@ -14,16 +15,19 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
+from sklearn.linear_model import PoissonRegressor as PlainPoisson
 from sklearn.linear_model import Ridge
+from sklearn.metrics import d2_tweedie_score
 
 from benchmarks._utility import Array, Floor, Line, command, cuts, line, rows_of
-from discreet.linear_model import LinearRegression
+from discreet.linear_model import LinearRegression, PoissonRegressor
 
 REAL = (
     "california", "houses", "bike_hour", "wine_quality", "abalone", "communities_crime", "uci_elevators",
     "uci_protein", "bodyfat",
 )  # fmt: skip
 SYNTHETIC = ("linear_50000_100", "small_noise", "heavy_tails", "ill_conditioned", "no_signal", "skewed")
+COUNTS = {"bike_hour_counts": "bike_hour"}
 QUICK = ("california", "linear_50000_100")
 EPSILONS = (0.1, 1.0, 10.0)
 ALL_EPSILONS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
@@ -96,11 +100,35 @@ def of_one(name: str, splits: int, epsilons: Sequence[float], first: int = 0) ->
             yield line(name, shape, (epsilon, delta), kind, "default", scores, start)
 
 
+def of_counts(name: str, splits: int, epsilons: Sequence[float], first: int = 0) -> Iterator[Line]:
+    """Poisson regression of one table: the default, and without privacy on columns of one size."""
+    found = table(COUNTS[name])
+    if found is None:
+        return
+    X, y = found
+    unit, parts = (X - X.mean(axis=0)) / X.std(axis=0), cuts(len(X), splits, first)
+    shape, start = (len(parts[0][0]), X.shape[1]), time.perf_counter()
+    plain = [PlainPoisson(alpha=1e-4, max_iter=500).fit(unit[a], y[a]).predict(unit[b]) for a, b in parts]
+    best = [{"d2": float(d2_tweedie_score(y[b], m, power=1))} for (_, b), m in zip(parts, plain, strict=True)]
+    yield line(name, shape, (math.inf, 0.0), "public", "reference", best, start)
+    delta = 1 / shape[0] ** 2
+    public: dict[str, Any] = {"bounds": (X.min(axis=0), X.max(axis=0)), "bounds_y": (0.0, float(y.max()))}
+    for epsilon in epsilons:
+        for kind, given in (("public", public), ("private", {})):
+            start, scores = time.perf_counter(), []
+            for seed, (a, b) in enumerate(parts):
+                model = PoissonRegressor(epsilon=epsilon, delta=delta, random_state=first + seed, **given)
+                scores.append({"d2": float(d2_tweedie_score(y[b], model.fit(X[a], y[a]).predict(X[b]), power=1))})
+            yield line(name, shape, (epsilon, delta), kind, "default", scores, start)
+
+
 def lines(quick: bool, splits: int, data: Sequence[str] | None) -> Iterator[Line]:
     """Every table: epsilon 1 when quick; seven epsilons for tables that are named."""
-    for name in (*REAL, *SYNTHETIC):
-        if name in (data if data is not None else QUICK if quick else (*REAL, *SYNTHETIC)):
-            yield from of_one(name, splits, EPSILONS[1:2] if quick else EPSILONS if data is None else ALL_EPSILONS)
+    every = (*REAL, *SYNTHETIC, *COUNTS)
+    for name in every:
+        if name in (data if data is not None else QUICK if quick else every):
+            fitted = of_counts if name in COUNTS else of_one
+            yield from fitted(name, splits, EPSILONS[1:2] if quick else EPSILONS if data is None else ALL_EPSILONS)
 
 
 if __name__ == "__main__":

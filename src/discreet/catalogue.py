@@ -56,6 +56,7 @@ _EVENTS = {
     "whitened_gradient_descent": "Gaussians",
     "whitened_objective_perturbation": "one Gaussian and the perturbed minimum's own dominating pair",
     "whitened_regression": "three Gaussians and the perturbed minimum's own dominating pair",
+    "whitened_poisson": "three Gaussians and the perturbed minimum's own dominating pair",
 }
 _SOURCES = {
     "adaptive_gradient_descent": "003",
@@ -71,6 +72,7 @@ _SOURCES = {
     "whitened_gradient_descent": "beyond",
     "whitened_objective_perturbation": "beyond",
     "whitened_regression": "beyond",
+    "whitened_poisson": "beyond",
 }
 
 

@@ -12,7 +12,7 @@ import discreet
 from discreet import LinearRegression, LogisticRegression, PoissonRegressor, solvers
 from discreet.curator import RowBounds, make_curator
 from discreet.estimators.base import FittedEvent
-from discreet.losses import LogisticLoss, SquaredLoss
+from discreet.losses import LogisticLoss, PoissonLoss, SquaredLoss
 from discreet.privacy import Budget, PrivacyError
 from discreet.solvers import GradientDescent
 from discreet.solvers.base import Problem, Refusal
@@ -94,16 +94,18 @@ def test_who_resumes_depends_on_the_start(name):
     short = {"steps": 3} if hasattr(solver, "steps") else {}
     squared = SquaredLoss()
     for loss, penalty in (
-        (LogisticLoss(), None), (squared, discreet.L1Ball(1.0)), (squared, SPARSE), (squared, None)
+        (LogisticLoss(), None), (squared, discreet.L1Ball(1.0)), (squared, SPARSE), (squared, None),
+        (PoissonLoss(), None),
     ):  # fmt: skip
-        bounds = RowBounds(linf=0.5, y=(-1, 1) if loss.targets == "real" else None)
+        limits, constant = {"real": ((-1, 1), 0.0), "count": ((0, 1), 0.5)}.get(loss.targets, (None, 0.0))
+        bounds = RowBounds(linf=0.5, y=limits, intercept=constant)
         plain = Problem(loss, bounds, 3, 64, Budget(1, 1e-6), penalty=penalty, slope=2.0)
         try:
             plan = replace(solver, **short).plan(plain)
         except Refusal:
             continue
         found = []
-        for problem in (plain, replace(plain, initial=start)):
+        for problem in (plain, replace(plain, initial=np.resize(start, plain.n_weights))):
             with without_privacy():
                 curator = make_curator(X, np.sign(X[:, 1]), bounds=bounds)
                 found.append(replace(solver, **short).solve(problem, plan, curator))

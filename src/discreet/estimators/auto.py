@@ -18,9 +18,10 @@ from discreet.solvers.base import Problem, Solver
 from discreet.solvers.class_means import ClassMeans
 from discreet.solvers.steep_objective_perturbation import SteepObjectivePerturbation
 from discreet.solvers.whitened_objective_perturbation import WIDEST, WhitenedObjectivePerturbation
+from discreet.solvers.whitened_poisson import WhitenedPoisson
 from discreet.solvers.whitened_regression import WhitenedRegression
 
-__all__ = ["RULES", "Rule", "binary", "decide", "few_rows", "regression", "unpaid_length", "wide"]
+__all__ = ["RULES", "Rule", "binary", "counts", "decide", "few_rows", "regression", "unpaid_length", "wide"]
 
 Rule = Callable[[Problem, bool], Solver | None]
 
@@ -131,13 +132,30 @@ def regression(problem: Problem, sparse: bool) -> Solver | None:
     >>> regression(Problem(SquaredLoss(), RowBounds(l2=1.0, y=(-1, 1)), 10, 1000, Budget(1, 1e-6)), False).name
     'whitened_regression'
     """
-    if problem.loss.name != "squared" or problem.penalty is not None or problem.bounds.y is None:
-        return None
+    return WhitenedRegression() if problem.loss.name == "squared" and _mapped(problem, sparse) else None
+
+
+def counts(problem: Problem, sparse: bool) -> Solver | None:
+    """Poisson, delta above 0, no penalty, an intercept: whiten, buy the mean count, minimise in units of it.
+
+    >>> from discreet.curator import RowBounds
+    >>> from discreet.losses import PoissonLoss
+    >>> from discreet.privacy import Budget
+    >>> bounds = RowBounds(l2=1.0, intercept=0.1, y=(0, 20))
+    >>> counts(Problem(PoissonLoss(3.0), bounds, 10, 1000, Budget(1, 1e-6)), False).name
+    'whitened_poisson'
+    """
+    level = problem.loss.name == "poisson" and problem.has_intercept
+    return WhitenedPoisson() if level and _mapped(problem, sparse) else None
+
+
+def _mapped(problem: Problem, sparse: bool) -> bool:
+    """Whether rows can be whitened for targets of a known range: the rows of a sparse table become dense."""
+    if problem.penalty is not None or problem.bounds.y is None:
+        return False
     if problem.budget.kind != "dp" or problem.budget.is_pure or problem.n_weights > WIDEST:
-        return None
-    if sparse and problem.rows * problem.n_weights > DENSE:
-        return None
-    return WhitenedRegression()
+        return False
+    return not sparse or problem.rows * problem.n_weights <= DENSE
 
 
 RULES: tuple[Rule, ...] = (
@@ -145,6 +163,7 @@ RULES: tuple[Rule, ...] = (
     binary,
     wide,
     regression,
+    counts,
 )  # fmt: skip
 
 

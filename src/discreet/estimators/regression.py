@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,7 @@ __all__ = ["HuberRegressor", "LinearRegression", "PoissonRegressor", "QuantileRe
 
 Floats = NDArray[np.float64]
 LENGTH_QUANTILE = 0.95  # of the norms of rows before they are centred
+RAREST = 2.0**-20  # the least mean count that is predicted, of the largest count
 
 
 class _Regressor(RegressorMixin, PrivateLinearModel):
@@ -127,8 +128,7 @@ class _Regressor(RegressorMixin, PrivateLinearModel):
 
     def predict(self, X: Any) -> Floats:
         """Predicted targets, within the range that the targets of the fit were cut to."""
-        margins, limits = self._margins(X).ravel(), self.bounds_.y
-        assert limits is not None  # every fit of a regressor has a range
+        margins, limits = self._margins(X).ravel(), cast(tuple[float, float], self.bounds_.y)
         unit = self.reach_ / max(abs(b) for b in limits)
         low, high = ((self.bounds_.y_centre + b) * unit for b in limits)
         return np.asarray(np.clip(margins, low, high))
@@ -344,7 +344,9 @@ class QuantileRegressor(_Regressor):
 
 
 class PoissonRegressor(_Regressor):
-    r"""Differentially private Poisson regression with a log link; margins beyond a public range continue linearly.
+    r"""Differentially private Poisson regression with a log link.
+
+    Without a penalty counts are cut at a multiple of a bought mean; `predict` stays in the range of the counts.
 
     Parameters
     ----------
@@ -358,7 +360,7 @@ class PoissonRegressor(_Regressor):
     -----
     *Privacy.* Guarantee: (epsilon, delta)-DP, see ``privacy_``.  Neighbours: `neighbors`.
     Public: shapes, bounds, all parameters.  Bounded by: clipped rows, clipped counts and the range of the margins.
-    Proof: ``proofs/gaussian.md`` with ``proofs/composition.md``,
+    Proof: ``proofs/whitened_poisson.md``,
     and ``proofs/private_bounds.md`` for bounds that are bought.
 
     Examples
@@ -393,6 +395,6 @@ class PoissonRegressor(_Regressor):
         return PoissonLoss(max(float(np.log(half_range)), 0.1))
 
     def predict(self, X: Any) -> Floats:
-        """Predicted mean counts."""
-        margins = self._margins(X).ravel()
-        return self._loss(self.reach_).predict(margins)
+        """Predicted mean counts, positive and within the range that the counts of the fit were cut to."""
+        means, limits = np.exp(np.minimum(self._margins(X).ravel(), 700.0)), cast(tuple[float, float], self.bounds_.y)
+        return np.asarray(np.clip(means, max(limits[0], limits[1] * RAREST), limits[1]))

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from discreet.solvers.whitened_objective_perturbation import (
         WhitenedObjectivePerturbation as WhitenedObjectivePerturbation,
     )
+    from discreet.solvers.whitened_poisson import WhitenedPoisson as WhitenedPoisson
     from discreet.solvers.whitened_regression import WhitenedRegression as WhitenedRegression
 
 _HOME = {  # class -> file, which is also the string that estimators take
@@ -53,6 +54,7 @@ _HOME = {  # class -> file, which is also the string that estimators take
     "WhitenedObjectivePerturbation": "whitened_objective_perturbation",
     "ClassMeans": "class_means",
     "WhitenedRegression": "whitened_regression",
+    "WhitenedPoisson": "whitened_poisson",
 }
 
 __all__ = list(_HOME)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from discreet.solvers.base import Problem, Weights
 
-__all__ = ["edge_at", "goe_level", "minimise_quadratic", "raised", "shrinkage", "whitening"]
+__all__ = ["edge_at", "goe_level", "minimise_quadratic", "raised", "shrinkage", "whitening", "without_ridge"]
 
 Floats = NDArray[np.float64]
 
@@ -77,6 +77,48 @@ def shrinkage(slopes: Floats, deviation: float) -> float:
     """
     p, square = slopes.size, float(slopes @ slopes)
     return max(0.0, 1.0 - deviation**2 * (p + 2 * math.sqrt(2 * p)) / square) if square > 0 else 0.0
+
+
+def without_ridge(
+    slopes: Floats, level: float, mean: float, ridge: float, noises: tuple[float, float], part: float
+) -> tuple[Floats, float]:
+    """Slopes and level of a log-linear mean without what a ridge does to them, and shrunk.
+
+    With normal rows the margins are normal, and the gradient is known: so the minimum with the ridge says where that
+    without it lies.  Only differences are used, which are 0 without a ridge, whatever the rows.  The level is weighed
+    against what the bought mean says of it, each by its noise.
+
+    Parameters
+    ----------
+    slopes, level : array, float
+        The minimum: slopes for isotropic rows of mean squared norm ``1 - part``, and the margin where they are 0.
+    mean : float
+        The bought mean.
+    ridge : float
+        Over the number of rows.
+    noises : (float, float)
+        The deviation of the gradient over the number of rows, and that of the mean, relative to it.
+    part : float
+        The square of the constant column.
+
+    >>> slopes, level = without_ridge(np.array([0.3, 0.4]), 0.1, 1.5, 0.0, (0.0, 0.1), 0.3)
+    >>> slopes.tolist(), round(level, 9)
+    ([0.3, 0.4], 0.1)
+    >>> slopes, _ = without_ridge(np.array([0.3, 0.4]), 0.0, 1.0, 0.35, (0.0, 0.1), 0.3)
+    >>> slopes.round(6).tolist()
+    [0.6, 0.8]
+    """
+    each = (1 - part) / max(slopes.size, 1)
+    there = max(mean - ridge * level / part, mean / 4)  # the mean at the minimum missed the true one by that
+    shrunk = slopes * shrinkage(slopes, noises[0] / (each * there + ridge))
+    new = shrunk * ((there + ridge / each) / mean)
+    moved = level + math.log(mean / there) - each * float(new @ new - shrunk @ shrunk) / 2
+    told = math.log(mean) - each * float(new @ new) / 2
+    bought, own = noises[1] ** 2, (noises[0] / (math.sqrt(part) * mean)) ** 2
+    trust = bought / (bought + own) if bought + own > 0 else 1.0
+    # a gap that noise can't explain has other causes (rows of little weight, long tails), of which the fit knows
+    trust = max(trust, shrinkage(np.array([moved - told]), math.sqrt(bought + own)))
+    return new, told + trust * (moved - told)
 
 
 def minimise_quadratic(problem: Problem, values: Floats, vectors: Floats, linear: Floats) -> Weights:
