@@ -100,3 +100,15 @@ def test_an_estimator_refuses_all_that_its_solver_refuses(name):
 def test_switches_are_true_or_false(name, value):
     with pytest.raises(TypeError, match=f"{name}={value!r} must be True or False"):
         estimators.LogisticRegression(**{name: value}).fit(X, Y)
+
+
+@pytest.mark.parametrize("relation", ["zero_out", pytest.param("replace_one", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("name", estimators.__all__)
+def test_enormous_budgets_fit(name, relation):
+    """More than can be priced is not spent: a smaller epsilon keeps the promise of a larger one."""
+    X = np.random.default_rng(0).uniform(-1, 1, (300, 2))
+    y = np.round(np.exp(X[:, 0]))
+    model = getattr(estimators, name)(epsilon=1e6, delta=1e-6, neighbors=relation, bounds=(-1, 1))
+    model.fit(X, y > 1 if hasattr(model, "classes") else y)
+    assert model.privacy_.epsilon <= 40
+    assert np.isfinite(model.coef_).all()

@@ -41,6 +41,7 @@ __all__ = ["FittedEvent", "PrivateLinearModel", "Targets"]
 Floats = NDArray[np.float64]
 INTERCEPT_SHARE = 0.1  # the constant column, relative to the norm of a row
 COUNT_SHARE = 0.02  # of epsilon, for the number of rows where that is private
+MOST = 40.0  # the most of epsilon that is spent: the noise is next to none there, and beyond prices leave doubles
 NORM_QUANTILE = 0.95  # of the row norms, where rows are clipped
 CLASS_QUANTILE = 0.5  # the same for classes, which a row's direction tells
 
@@ -266,7 +267,7 @@ class PrivateLinearModel(Inferential, BaseEstimator, ABC):
             raise PrivacyError(
                 f"delta={delta!r} times {n} persons is above 1, which protects nobody; use at most {1 / n:g}"
             )
-        return Budget(self.epsilon, float(delta), neighbors=neighbors)
+        return Budget(min(self.epsilon, MOST), float(delta), neighbors=neighbors)
 
     def _labelled(
         self, targets: Targets, weights: Floats | None, survey: Survey, left: Budget, source: Source
