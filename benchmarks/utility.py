@@ -24,6 +24,9 @@ HERE = Path(__file__).resolve().parent
 PARTS = sorted(path.stem for path in HERE.glob("utility_*.py"))
 
 
+METRICS = ("accuracy", "auc", "r2")
+
+
 def plot(found: list[Line], folder: Path) -> Path:
     """How far each default stays from the model without privacy, over epsilon, one panel a metric."""
     import matplotlib as mpl
@@ -31,18 +34,21 @@ def plot(found: list[Line], folder: Path) -> Path:
     mpl.use("Agg")
     from matplotlib import pyplot as plt
 
-    private = [v for v in found if v.model == "default" and v.bounds == "public"]
     best = {v.data: v for v in found if v.model == "reference"}
-    metrics = sorted({m for v in private for m in v.mean if v.data in best and m in best[v.data].mean})
-    figure, panels = plt.subplots(1, max(len(metrics), 1), figsize=(5 * len(metrics) + 1, 4), squeeze=False)
-    for axes, metric in zip(panels[0], metrics, strict=False):
-        for data in sorted({v.data for v in private if v.data in best and metric in v.mean}):
+    given = {v.data for v in found if v.bounds == "public" and v.model == "default"}
+    private = [v for v in found if v.model == "default" and v.data in best and v.delta > 0
+               and v.bounds == ("public" if v.data in given else "private")]  # fmt: skip
+    metrics = [m for m in METRICS if any(m in v.mean and m in best[v.data].mean for v in private)]
+    figure, panels = plt.subplots(1, len(metrics), figsize=(5 * len(metrics), 4.2), squeeze=False, layout="constrained")
+    for axes, metric in zip(panels[0], metrics, strict=True):
+        for data in sorted({v.data for v in private if metric in v.mean}):
             mine = sorted((v.epsilon, v.mean[metric]) for v in private if v.data == data)
             axes.plot([e for e, _ in mine], [best[data].mean[metric] - m for _, m in mine], "o-", label=data)
-        axes.set(xscale="log", yscale="symlog", xlabel="epsilon", ylabel=f"{metric} below the non-private model")
-        axes.legend(fontsize=6)
+        axes.axhline(0.0, color="grey", linewidth=0.8)
+        axes.set(xscale="log", xlabel="epsilon", ylabel=f"{metric} below the model without privacy")
+        axes.legend(fontsize=8)
     path = folder / "utility.png"
-    figure.savefig(path, dpi=110, bbox_inches="tight")
+    figure.savefig(path, dpi=100)
     plt.close(figure)
     return path
 
