@@ -104,7 +104,7 @@ def test_a_quick_look(name: str) -> None:
 @pytest.mark.parametrize("relation", [r.value for r in Neighbours])
 @pytest.mark.parametrize("name", PIPELINES)
 def test_no_pipeline_is_caught(name: str, relation: str) -> None:
-    assert not attack(name, relation, 300).caught
+    assert not attack(name, relation, 120).caught
 
 
 def from_rows(self: BoundsBuyer, unknown: RowBounds, *, scaled: bool = True) -> RowBounds:
