@@ -31,10 +31,12 @@ QUICK = [
 
 
 def excused(marked):
-    """The same cases; one that is excused may pass: on so few rows a model can be the same constant for any weights."""
+    """The same cases; least squares may pass where it is excused: on so few rows its model is the same constant."""
     names, cases = marked.args
 
     def lenient(case):
+        if not isinstance(getattr(case, "values", case)[0], estimators.LinearRegression):
+            return case
         marks = [pytest.mark.xfail(reason=m.kwargs["reason"], strict=False) if m.name == "xfail" else m
                  for m in getattr(case, "marks", ())]  # fmt: skip
         return pytest.param(*getattr(case, "values", case), marks=marks, id=getattr(case, "id", None))
@@ -65,7 +67,8 @@ def test_check_estimator_as_a_user_calls_it(name):
         getattr(estimators, name)(), expected_failed_checks=EXPECTED_FAILED_CHECKS[name], on_fail=None, on_skip=None
     )
     assert [r["check_name"] for r in results if r["status"] == "failed"] == []
-    assert {r["check_name"] for r in results if r["status"] == "xfail"} <= WEIGHTS
+    excused = {r["check_name"] for r in results if r["status"] == "xfail"}
+    assert excused <= WEIGHTS if name == "LinearRegression" else excused == WEIGHTS
 
 
 def test_the_alarm_rings():
