@@ -43,7 +43,7 @@ def test_every_estimator_can_be_attacked_and_stays_as_it_was(name, bounds):
 def test_no_estimator_is_caught(name, relation):
     """Given bounds, the default solver; a sound model is caught with probability at most 5 %."""
     model = made(name, (-1.0, 1.0), neighbors=relation, delta=1e-4, epsilon=2.0)
-    found = discreet.audit(model, runs=600 if name == "QuantileRegressor" else 1200)
+    found = discreet.audit(model, runs=1200)
     assert not found.caught, found
 
 

@@ -16,7 +16,7 @@ from discreet import solvers
 from discreet.audit.neighbours import worst_pairs
 from discreet.audit.run import audit_solver
 from discreet.curator import RowBounds, make_curator
-from discreet.losses import LogisticLoss, SquaredLoss
+from discreet.losses import LogisticLoss, PoissonLoss, SquaredLoss
 from discreet.penalties import L1Ball, Sparsity
 from discreet.privacy import Budget
 from discreet.randomness import SeededSource
@@ -30,7 +30,13 @@ SETTINGS = [
     (SquaredLoss(), None, 1.0),
     (SquaredLoss(), L1Ball(1.0), 1.0),
     (SquaredLoss(), Sparsity(1, 1.0), 1.0),
+    (PoissonLoss(3.0), None, None),
 ]
+ROWS = {
+    "binary": RowBounds(l2=1.0, linf=1.0),
+    "real": RowBounds(l2=1.0, linf=1.0, y=(-1.0, 1.0)),
+    "count": RowBounds(l2=1.0, linf=1.0, intercept=1.0, y=(0.0, 4.0)),
+}
 
 
 def planned(name, budget):
@@ -41,9 +47,7 @@ def planned(name, budget):
         if option in names:
             solver = replace(solver, **{option: 4})
     for loss, penalty, slope in SETTINGS:
-        y = None if loss.targets == "binary" else (-1.0, 1.0)
-        bounds = RowBounds(l2=1.0, linf=1.0, y=y)
-        problem = Problem(loss, bounds, 2, 25, budget, penalty=penalty, slope=slope)
+        problem = Problem(loss, ROWS[loss.targets], 2, 25, budget, penalty=penalty, slope=slope)
         try:
             return solver, problem, solver.plan(problem)
         except Refusal:
@@ -55,7 +59,7 @@ def attacked(name, epsilon, relation, runs):
     budget = Budget(epsilon, DELTA, neighbors=relation)
     solver, problem, plan = planned(name, budget)
     found = []
-    for number, pair in enumerate(worst_pairs(relation, 2, LOW, HIGH, (-1.0, 1.0))):
+    for number, pair in enumerate(worst_pairs(relation, 2, LOW, HIGH, problem.bounds.y or (-1.0, 1.0))):
         sides = [
             make_curator(X, y, bounds=problem.bounds, neighbors=relation, sample_weight=w)
             for X, y, w in (pair.first, pair.second)
@@ -69,7 +73,21 @@ def attacked(name, epsilon, relation, runs):
     return found
 
 
-@pytest.mark.parametrize("name", ["objective_perturbation", "frank_wolfe", "sgd", "class_means"])
+@pytest.mark.parametrize("name", solvers.names())
+def test_every_solver_has_a_setting(name):
+    """What runs below under a marker must not fail there for want of a setting; nothing is calibrated here."""
+    refused = 0
+    for loss, penalty, slope in SETTINGS:
+        try:
+            solvers.by_name(name)().check(
+                Problem(loss, ROWS[loss.targets], 2, 25, Budget(1.0, DELTA), penalty=penalty, slope=slope)
+            )
+        except Refusal:
+            refused += 1
+    assert refused < len(SETTINGS)
+
+
+@pytest.mark.parametrize("name", ["objective_perturbation", "frank_wolfe", "sgd", "class_means", "whitened_poisson"])
 def test_no_solver_is_caught(name):
     for result in attacked(name, 1.0, "zero_out", 200):
         assert not result.caught, result

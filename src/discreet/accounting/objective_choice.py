@@ -64,9 +64,10 @@ def least_noise(spent: DpEvent, budget: Budget, event: ObjectivePerturbationDpEv
         # every price of a mixture takes a tenth of a second or more: begin beside the answer, stop at a 5000th of it
         return float(calibrate(lambda z: compose(spent, at(z)), budget, start=1.05 * noise, rtol=2e-4))
 
-    if not isinstance(event.shape, str):  # a curvature of the caller's own has no name to remember it by
+    names = f"{spent!r}, {budget!r}, {event!r}"
+    if " at 0x" in names:  # functions of the caller's own have no name to remember them by
         return compute()
-    return cached(("objective", repr(spent), repr(budget), repr(event)), compute)
+    return cached(("objective", names, event.shape), compute)
 
 
 def shared_ratio(budget: Budget, shape: Shape, n_classes: int = 2) -> float:
