@@ -96,7 +96,7 @@ def unpaid_length(loss: Loss, budget: Budget, rows: int, p: int, sparse: bool) -
     few = _few(loss, budget, rows, p)
     if not (few or budget.is_pure or rows < SMALL or rows * strength(budget) < UNKNOWN):
         return None
-    if few and budget.is_pure:
+    if few:
         return math.sqrt(p)
     return max((0.35 if few else 0.25) * math.sqrt(p), 1.0)  # with few columns the length of a row says much
 
