@@ -12,6 +12,7 @@ EDGES = (-0.5, 0.0, 0.5)  # of margins, in units in which two class means lie at
 PLACES = np.array([-0.75, -0.25, 0.25, 0.75])
 STEEPEST = 5.0  # what the slope is drawn to where rows say little: classes two deviations apart
 HELD = 1e9  # a ridge that lets nothing move
+TOLD_APART = 3.0  # the difference of two class means' margins from which the odds of classes count half
 LOOSE = 0.8  # how much less the slope is drawn to what is usual where the means' scatter is no noise
 
 
@@ -54,23 +55,33 @@ def fitted(
     >>> bool(3 < slope < 8), bool(np.abs(shift).max() < 1e-6)
     (True, True)
     """
-    k = len(counts)
-    odds, middle = np.log(counts / counts.sum()) * (1 - keep / 2), 0.0
+    k, middle = len(counts), 0.0
+    odds = np.log(counts / counts.sum())
+    apart = odds[1] - odds[0] if k == 2 else 0.0
     jitter += 8 * jitter**2 / float(counts.sum())
-    prior = np.array([STEEPEST * keep * near, odds[1] - odds[0] if k == 2 else 0.0])
+    prior = np.array([STEEPEST * keep * near, (1 - keep / 2) * apart])
     ridge = jitter * np.array([1 - LOOSE * keep**2, 1.0])
     side = np.repeat(np.array([-1.0, 1.0]) if k == 2 else np.zeros(k), PLACES.size)
     if midway and k == 2:
         own = found @ PLACES / np.maximum(found.sum(axis=1), 1.0)
-        middle, prior[1], ridge[1] = float(own[1] - own[0]) / 2, (1 - keep) / (1 - keep / 2) * prior[1], HELD
+        middle, prior[1], ridge[1] = float(own[1] - own[0]) / 2, apart, HELD
     rows = np.column_stack([np.tile(PLACES, k) - middle * side, side])
-    n, w = found.ravel(), prior.copy()
-    for _ in range(200):  # a concave problem of two weights, by damped Newton steps of a public number
+    w = _line(rows, found.ravel(), prior, ridge)
+    for _ in range(2 if ridge[1] == HELD else 0):
+        prior[1] = apart / (1 + (max(float(w[0]), 0.0) * near / TOLD_APART) ** 2)
+        w = _line(rows, found.ravel(), prior, ridge)
+    steep = max(float(w[0]), 0.0)
+    half = (w[1] - steep * middle) / 2
+    return steep, (np.array([-half, half]) if k == 2 else odds * (1 - keep / 2))
+
+
+def _line(rows: Floats, n: Floats, prior: Floats, ridge: Floats) -> Floats:
+    """A concave problem of two weights, by damped Newton steps of a public number."""
+    w = prior.copy()
+    for _ in range(200):
         p = 1 / (1 + np.exp(np.clip(rows @ w, -500, 500)))
         slope = rows.T @ (n * p) - ridge * (w - prior)
         curve = (rows * (n * np.maximum(p * (1 - p), 1e-3))[:, None]).T @ rows + np.diag(ridge)
         step = np.linalg.solve(curve, slope)
         w = w + step / max(1.0, float(np.abs(step).max()))
-    steep = max(float(w[0]), 0.0)
-    half = (w[1] - steep * middle) / 2
-    return steep, (np.array([-half, half]) if k == 2 else np.asarray(odds))
+    return w
