@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 import scipy.sparse as sp
 
 from discreet.curator import RowBounds, make_curator
-from discreet.curator.classes import centre_of, class_sums, entry_moments, own_margins
+from discreet.curator.classes import class_sums, entry_moments, own_margins, shortened
 from discreet.privacy import Neighbours, unseal
 
 K, P = 3, 4
@@ -87,47 +88,67 @@ def test_two_classes_are_told_by_their_sign_and_misfits_are_refused() -> None:
         own_margins(curator, np.eye(2), np.zeros(2), [0.0])
 
 
-BOXES = [(-(2**15), 2**14), (0, 2**15 + 1), (-5, 2**16)]
+LENGTHS = [2, 77, 2**15, 39_000]
 
 
 @pytest.mark.parametrize("bounds", [RowBounds(low=-1, high=1), RowBounds(low=-1, high=1, l2=1.2, intercept=0.4)])
-@pytest.mark.parametrize("box", BOXES)
-def test_sums_in_a_box_are_those_of_cut_rows_around_its_middle(box: tuple[int, int], bounds: RowBounds) -> None:
+@pytest.mark.parametrize("length", LENGTHS)
+@pytest.mark.parametrize("centre", [0, -9_000])
+def test_sums_of_cut_rows_are_those_of_rows_of_that_length(length: int, centre: int, bounds: RowBounds) -> None:
     X, y, w = data()
-    X = X / np.maximum(np.linalg.norm(X, axis=1, keepdims=True) / 1.2, 1) if bounds.l2 is not None else X
     unit = bounds.grid(P).size
-    low, high = (min(v, bounds.grid(P).feature_linf) for v in box)
-    middle, half = centre_of(bounds.grid(P), (low, high))
+    norms = np.linalg.norm(X, axis=1, keepdims=True)
+    X = X / np.maximum(norms / (bounds.l2 or 9.0), 1)
+    cut = X - centre * unit
+    cut = cut / np.maximum(np.linalg.norm(cut, axis=1, keepdims=True) / (length * unit), 1)
     for table in (X, sp.csr_array(X)):
-        sealed = class_sums(make_curator(table, y, bounds=bounds, sample_weight=w), K, (low, high))
+        sealed = class_sums(make_curator(table, y, bounds=bounds, sample_weight=w), K, length, centre)
         found = (unseal(sealed) * float(sealed.unit)).reshape(K, P + 1)
         for k in range(K):
             at = y == k
-            rows = np.clip(X, low * unit, high * unit) - middle * unit
-            assert found[k, :P] == pytest.approx(w[at] @ rows[at], abs=0.1)
-            assert found[k, P] == pytest.approx(w[at].sum() * half * unit, abs=0.1)
+            assert found[k, :P] == pytest.approx(w[at] @ cut[at], abs=0.1)
+            assert found[k, P] == pytest.approx(w[at].sum() * (length // 2) * unit, rel=1e-2, abs=0.1)
 
 
-@pytest.mark.parametrize("box", BOXES)
-def test_no_row_moves_sums_in_a_box_by_more_than_their_bound(box: tuple[int, int]) -> None:
-    """Short rows, too: with the middle taken off they may be longer than any row was."""
-    bounds = RowBounds(low=-1, high=1, l2=0.5)
-    low, high = (min(v, bounds.grid(P).feature_linf) for v in box)
-    for row in (np.zeros(P), np.eye(P)[0] / 2, -np.eye(P)[1] / 2, np.full(P, 0.25), np.full(P, -0.25)):
-        sealed = class_sums(make_curator(row[None], np.zeros(1), bounds=bounds), K, (low, high))
+@pytest.mark.parametrize("length", LENGTHS)
+def test_no_cut_row_moves_sums_by_more_than_their_bound(length: int) -> None:
+    bounds = RowBounds(low=-1, high=1)
+    rng, most = np.random.default_rng(0), 0.0
+    rows = [np.ones(P), -np.eye(P)[1], *rng.uniform(-1, 1, (40, P)), *rng.uniform(-1e-4, 1e-4, (9, P)), np.zeros(P)]
+    for row, centre in itertools.product(rows, (0, -(2**15), 777)):
+        sealed = class_sums(make_curator(row[None], np.zeros(1), bounds=bounds), K, length, centre)
         moved = np.abs(unseal(sealed)).astype(float)
         assert moved.max() <= sealed.contribution.known("linf")
         assert np.linalg.norm(moved) <= sealed.contribution.known("l2")
         assert moved.sum() <= sealed.contribution.known("l1")
-    assert moved.max() > 0
+        most = max(most, np.linalg.norm(moved) / sealed.contribution.known("l2"))
+    assert most > 0.5
 
 
-def test_a_box_outside_the_rows_is_refused() -> None:
+def test_cut_rows_never_exceed_their_length_not_even_by_rounding() -> None:
+    """Whole numbers: the square of a cut row's norm is at most the length's, for a million rows and awkward lengths."""
+    rng = np.random.default_rng(1)
+    for length in (2, 3, 4097, 46_341, 2**16 - 1, 2**20 - 1):
+        rows = np.rint(rng.normal(size=(40_000, 5)) * rng.choice([1.0, 1e2, 1e4, 2e5], size=(40_000, 1)))
+        out = shortened(rows, length)
+        assert ((out**2).sum(axis=1) <= length**2).all()
+        assert (np.abs(out) <= np.abs(rows)).all() and (out * rows >= 0).all()
+        short = (rows**2).sum(axis=1) <= length**2
+        assert (out[short] == rows[short]).all()
+
+
+@pytest.mark.parametrize("length", [1, 0, -5, 2**20])
+def test_a_length_of_nothing_and_one_beyond_every_row_are_refused(length: int) -> None:
     X, y, _ = data(5)
-    curator = make_curator(X, y, bounds=RowBounds(low=-1, high=1))
-    for box in ((5, 5), (7, -7), (0, 2**40), (-(2**40), 0)):
-        with pytest.raises(ValueError, match="box="):
-            class_sums(curator, K, box)
+    with pytest.raises(ValueError, match="length="):
+        class_sums(make_curator(X, y, bounds=RowBounds(low=-1, high=1)), K, length)
+
+
+@pytest.mark.parametrize(("length", "centre"), [(None, 5), (100, 2**30), (100, -(2**30))])
+def test_a_centre_outside_the_rows_or_of_whole_ones_is_refused(length: int | None, centre: int) -> None:
+    X, y, _ = data(5)
+    with pytest.raises(ValueError, match="centre="):
+        class_sums(make_curator(X, y, bounds=RowBounds(low=-1, high=1)), K, length, centre)
 
 
 @pytest.mark.parametrize("relation", list(Neighbours))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -156,3 +157,24 @@ def test_blocks_are_for_rows_in_one_block_and_cost_twice_when_a_row_moves() -> N
         assert KNorm(0.5, "linf", 2).scale(b) == scale
     with pytest.raises(ValueError, match="blocks"):
         KNorm(1.0, blocks=0)
+
+
+@pytest.mark.parametrize("blocks", [1, 2])
+def test_the_lesser_noise_is_taken_by_the_bounds_alone(blocks: int) -> None:
+    for l2, norm in ((30, "linf"), (20, "linf"), (19, "l2"), (10, "l2")):
+        bound = Contribution(l2=l2, linf=10, apart=blocks) if blocks > 1 else Contribution(l2=l2, linf=10)
+        b = Bounded(np.zeros(9 * blocks), bound, Fraction(1), Neighbours.ZERO_OUT)
+        least, made = KNorm(0.5, "least", blocks), KNorm(0.5, norm, blocks)
+        assert least.made_for(b) == made
+        assert least.variance(b) == made.variance(b) == min(KNorm(0.5, n, blocks).variance(b) for n in ("l2", "linf"))
+        assert least.scale(b) == made.scale(b)
+        drawn = replace(least, source=SeededSource(3)).release(b)
+        assert (drawn == replace(made, source=SeededSource(3)).release(b)).all()
+    assert least.event == made.event
+
+
+def test_the_lesser_of_no_statistic_is_refused() -> None:
+    with pytest.raises(PrivacyError, match="call release"):
+        KNorm(1.0, "least").noise(10.0, 5)
+    with pytest.raises(ValueError, match="'least'"):
+        KNorm(1.0, "l1").check()

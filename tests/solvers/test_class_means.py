@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.metrics import log_loss
 
 from discreet.accounting import epsilon as epsilon_of
 from discreet.accounting.events import PureDpEvent, compose
@@ -80,17 +81,20 @@ def test_the_smaller_noise_is_taken_and_kept_count_of() -> None:
     def sums(p: int, delta: float, bounds: RowBounds = BOX) -> Any:
         return ClassMeans().plan(Problem(LogisticLoss(), bounds, p, 500, Budget(1.0, delta))).mechanisms["sums"]
 
-    assert sums(30, 1e-6) == KNorm(0.85, "linf", 2)
+    assert sums(4, 1e-6) == KNorm(0.85, "least", 2)
     assert isinstance(sums(300, 1e-6), Gaussian)
-    assert sums(300, 0.0).norm == "linf"
-    assert sums(300, 0.0, RowBounds(low=-1, high=1, l2=2.0, intercept=0.5)).norm == "l2"
+    assert sums(300, 0.0) == KNorm(0.85, "least", 2)
+    X, y, _ = clouds(50, 40)
+    for bounds, norm in ((BOX, "linf"), (RowBounds(low=-1, high=1, l2=2.0, intercept=0.5), "l2")):
+        sealed = class_sums(make_curator(X, 2.0 * y - 1, bounds=bounds), 2)
+        assert sums(40, 0.0, bounds).made_for(sealed).norm == norm
 
 
 def test_the_noise_that_is_taken_off_is_the_noise_that_is_added() -> None:
     for delta, p in ((0.0, 10), (1e-6, 200)):
         X, y, _ = clouds(400, p)
-        sealed = class_sums(make_curator(X, 2.0 * y - 1, bounds=BOX), 2)
         plan = ClassMeans().plan(Problem(LogisticLoss(), BOX, p, 400, Budget(1.0, delta)))
+        sealed = class_sums(make_curator(X, 2.0 * y - 1, bounds=BOX), 2, 9_000 if delta else None)
         exact = unseal(sealed) * float(sealed.unit)
         noise = [Ask(plan, SeededSource(s)).sums(sealed) - exact for s in range(300)]
         assert Ask(plan, None).deviation("sums", sealed) == pytest.approx(np.std(noise), rel=0.1)
@@ -130,20 +134,39 @@ def test_rows_in_a_public_box_are_cut_without_paying_where_that_is_better() -> N
 
 def test_few_rows_make_good_models() -> None:
     """Mean accuracies of 8 fits; the first was .63 with bought norms and objective perturbation."""
-    for load, least in ((load_breast_cancer, 0.90), (load_iris, 0.85)):
+    for load, delta, least in ((load_breast_cancer, 0, 0.92), (load_breast_cancer, 1e-6, 0.93), (load_iris, 0, 0.85)):
         X, y = load(return_X_y=True)
         box = (X.min(axis=0), X.max(axis=0))
-        found = [
-            LogisticRegression(epsilon=1, delta=0, bounds=box, random_state=s).fit(X, y).score(X, y) for s in range(8)
-        ]
-        assert np.mean(found) > least
+        models = [LogisticRegression(epsilon=1, delta=delta, bounds=box, random_state=s).fit(X, y) for s in range(8)]
+        assert np.mean([model.score(X, y) for model in models]) > least
+
+
+def test_few_rows_with_wide_noise_do_not_make_bold_models() -> None:
+    """The noise of means scatters margins: a fit in units of the means' distance was three times too steep here."""
+    rng = np.random.default_rng(4)
+    X = (rng.random((400, 80)) < 0.3).astype(float)
+    y = rng.random(400) < 0.2 + 0.4 * X[:, 0]
+    odds = -np.mean(y) * np.log(np.mean(y)) - np.mean(~y) * np.log(np.mean(~y))
+    for delta in (0.0, 1e-5):
+        models = [LogisticRegression(epsilon=1, delta=delta, bounds=(0, 1), random_state=s).fit(X, y) for s in range(8)]
+        assert np.mean([log_loss(y, model.predict_proba(X)) for model in models]) < odds + 0.05
+
+
+def test_rare_classes_that_overlap_are_not_predicted_too_often() -> None:
+    """A boundary midway between the means, whatever the odds, had accuracy .71 on such a table."""
+    rng = np.random.default_rng(8)
+    y = rng.random(900) < 0.12
+    X = np.clip(rng.normal(0.5, 0.15, (900, 60)) + 0.04 * np.outer(y, rng.normal(size=60)), 0, 1)
+    models = [LogisticRegression(epsilon=1, delta=1e-6, bounds=(0, 1), random_state=s).fit(X, y) for s in range(6)]
+    assert models[0].privacy_.solver == "class_means"
+    assert np.mean([model.score(X, y) for model in models]) > 0.88 - 0.01
 
 
 def skewed(n: int, p: int = 20, seed: int = 0) -> tuple[Any, Any]:
     """Two classes in the lower part of their box, with a long tail."""
     rng = np.random.default_rng(seed)
     y = rng.integers(0, 2, n)
-    inside = -0.7 + 0.25 * y[:, None] * (np.arange(p) % 2) + 0.1 * rng.normal(size=(n, p))
+    inside = -0.7 + 0.14 * y[:, None] * (np.arange(p) % 2 * 2 - 1) + 0.1 * rng.normal(size=(n, p))
     return np.clip(np.where(rng.random((n, p)) < 0.01, 1.0, inside), -1, 1), y
 
 
@@ -151,12 +174,15 @@ def skewed(n: int, p: int = 20, seed: int = 0) -> tuple[Any, Any]:
 def test_a_look_at_the_entries_is_part_of_the_price(relation: str) -> None:
     case = Problem(LogisticLoss(), BOX, 30, 455, Budget(1.0, neighbors=relation))
     plan = ClassMeans().plan(case)
-    assert plan.mechanisms["sums"] == KNorm(1 - 0.15 - 0.08, "linf", 2)
+    assert plan.mechanisms["sums"] == KNorm(1 - 0.15 - 0.08, "least", 2)
     assert plan.mechanisms["moments"].epsilon == pytest.approx(0.08)
     assert 0.99 < epsilon_of(plan.event, 0.0) <= 1.0
     many = ClassMeans().plan(replace(case, n_rows=4000))
-    assert many.mechanisms["moments"].epsilon == pytest.approx(0.01)  # enough to know moments well
+    assert many.mechanisms["moments"].epsilon == pytest.approx(0.01)  # enough to know it well
     assert 0.99 < epsilon_of(many.event, 0.0) <= 1.0
+    both = ClassMeans().plan(replace(case, budget=Budget(1.0, 1e-6, neighbors=relation)))
+    assert isinstance(both.mechanisms["moments"], Gaussian)
+    assert 0.99 < epsilon_of(both.event, 1e-6) <= 1.0
 
 
 def test_it_looks_only_where_that_can_pay() -> None:
@@ -164,44 +190,65 @@ def test_it_looks_only_where_that_can_pay() -> None:
         return "moments" in ClassMeans(**options).plan(Problem(loss or LogisticLoss(), bounds, p, rows, budget)).queries
 
     assert looks(455, 30, Budget(1.0))
+    assert looks(455, 30, Budget(1.0, 1e-6))
     assert not looks(455, 30, Budget(1.0), look=0.0)
-    assert not looks(455, 30, Budget(1.0, 1e-6))
     assert not looks(455, 13, Budget(1.0))  # few features have little noise
     assert not looks(299, 30, Budget(1.0))
     assert not looks(455, 30, Budget(1.0), SoftmaxLoss(3))
     assert not looks(455, 30, Budget(1.0), bounds=RowBounds(low=-1, high=1, l2=1.0, intercept=0.5))
     with pytest.raises(ValueError, match="look="):
         ClassMeans(share=0.5, look=0.5)
+    with pytest.raises(ValueError, match="length="):
+        ClassMeans(length=0.0)
 
 
-def test_a_cut_leaves_the_boundary_midway_and_lessens_the_noise() -> None:
-    X, y = skewed(2000)
-    case = Problem(LogisticLoss(), BOX, 20, 2000, Budget(1.0))
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+def test_rows_inside_their_box_are_cut_and_the_boundary_stays_midway(delta: float) -> None:
+    X, y = skewed(4000)
+    case = Problem(LogisticLoss(), BOX, 20, 4000, Budget(1.0, delta))
     curator = make_curator(X, 2.0 * y - 1, bounds=BOX)
-    right, stray = {}, {}
     away = X[y == 1].mean(axis=0) - X[y == 0].mean(axis=0)
     away /= np.linalg.norm(away)
+    right, stray = {}, {}
     for look in (0.0, 0.08):
         solver = ClassMeans(look=look)
         with without_privacy():
             w = solver.solve(case, solver.plan(case), curator)
-        assert np.mean((X @ w[:20] + 0.5 * w[20] > 0) == y) > 0.96
-        assert w[:20] @ away / np.linalg.norm(w[:20]) > 0.99
+        margins = X @ w[:20]
+        best = max(np.mean((margins > t) == y) for t in np.quantile(margins, np.linspace(0.2, 0.8, 61)))
+        assert np.mean((margins + 0.5 * w[20] > 0) == y) > best - 0.02
+        if look == delta == 0:  # whole rows: the direction is that of the mean difference
+            assert w[:20] @ away / np.linalg.norm(w[:20]) > 0.99
+        assert best > 0.9
         small, some = replace(case, n_rows=300), make_curator(X[:300], 2.0 * y[:300] - 1, bounds=BOX)
         plan = solver.plan(small)
         noisy = [solver.solve(small, plan, some, SeededSource(s)) for s in range(20)]
         right[look] = np.mean([np.mean((X @ w[:20] + 0.5 * w[20] > 0) == y) for w in noisy])
         stray[look] = np.median([(np.linalg.norm(w[:20]) / (w[:20] @ away)) ** 2 - 1 for w in noisy])
-    assert right[0.08] > right[0.0]
-    assert stray[0.08] < stray[0.0] / 2  # squares, with what the sample of rows adds to both
+    assert right[0.08] > 0.75
+    if delta == 0:  # with Gaussian noise rows are cut without a look
+        assert right[0.08] > right[0.0] and stray[0.08] < stray[0.0]
 
 
-def test_columns_of_two_values_and_of_the_middle_are_not_cut() -> None:
-    grid = BOX.grid(30)
-    m = grid.feature_linf
-    assert ClassMeans._box(np.array([-0.8, 0.1]), grid) is None
-    assert ClassMeans._box(np.array([0.0, 0.9]), grid) == (-m, m)
-    assert ClassMeans._box(np.array([-0.5, 0.7]), grid) == (-m, 0)
-    assert ClassMeans._box(np.array([0.75, 0.7]), grid) == (m // 2, m)
-    low, high = ClassMeans._box(np.array([-40.0, 30.0]), grid) or (0, 0)  # noise may say anything
-    assert -m <= low < high <= m
+def test_rows_at_the_corners_of_their_box_are_not_cut_under_pure_privacy() -> None:
+    """What a look decides is seen from the noise that is drawn: a cube's for corners, a ball's inside."""
+    rng = np.random.default_rng(2)
+    y = 2.0 * rng.integers(0, 2, 2000) - 1
+    case = Problem(LogisticLoss(), BOX, 25, 2000, Budget(1.0))
+    for X, kind in ((rng.choice([-1.0, 1.0], (2000, 25)), "linf"), (rng.uniform(-0.3, 0.3, (2000, 25)), "l2")):
+        ask = Watched(ClassMeans().plan(case), SeededSource(0))
+        ClassMeans().run(case, ask.plan.schedule, make_curator(X, y, bounds=BOX), ask)
+        assert ask.norms[-1] == kind
+
+
+class Watched(Ask):
+    """Answers, and keeps which noise sums were given."""
+
+    def __init__(self, plan: Any, source: Any) -> None:
+        super().__init__(plan, source)
+        self.plan, self.norms = plan, []
+
+    def deviation(self, name: str, sealed: Any) -> float:
+        if name == "sums":
+            self.norms.append(self.plan.mechanisms[name].made_for(sealed).norm)
+        return super().deviation(name, sealed)

@@ -15,7 +15,7 @@ from discreet.curator.rows import DenseRows, Rows
 from discreet.curator.statistics import public_edges
 from discreet.privacy import Bounded, Contribution, isqrt_up
 
-__all__ = ["class_bound", "class_sums", "entry_moments", "own_margins"]
+__all__ = ["class_bound", "class_sums", "entry_moments", "one_of", "own_margins", "shortened"]
 
 Floats = NDArray[np.float64]
 MOMENT = 2**12  # what a mean of one is written as
@@ -37,16 +37,7 @@ def _entries(rows: Rows, a: int, b: int, p: int) -> Floats:
     return rows.take(np.arange(a, b)).mapped(np.eye(rows.p))[:, :p]
 
 
-def centre_of(grid: Grid, box: tuple[int, int]) -> tuple[int, int]:
-    """The middle of a box in grid units, and how far an entry in it may be from there."""
-    low, high = box
-    if not -grid.feature_linf <= low < high <= grid.feature_linf:
-        raise ValueError(f"box={box!r} must be two rising whole numbers within {grid.feature_linf} units of 0")
-    middle = (low + high) // 2
-    return middle, max(high - middle, middle - low)
-
-
-def class_bound(grid: Grid, n_classes: int, box: tuple[int, int] | None = None) -> tuple[Contribution, Fraction]:
+def class_bound(grid: Grid, n_classes: int, length: int | None = None) -> tuple[Contribution, Fraction]:
     """What one row puts into :func:`class_sums`, and the unit, from public bounds alone.
 
     >>> from discreet.curator import RowBounds
@@ -54,21 +45,41 @@ def class_bound(grid: Grid, n_classes: int, box: tuple[int, int] | None = None) 
     >>> float(bound.linf * unit), round(float(bound.l2 * unit), 2)
     (1.0, 2.24)
     """
-    plan, count = Residuals(_Ones, grid, None), grid.feature_linf
-    square, limit = max(grid.l2**2 - grid.constant**2, 1) + count**2, plan.limit
-    l1 = limit * (grid.l1 - grid.constant + count)
-    if box is not None:
-        count = centre_of(grid, box)[1]
-        square, l1 = (grid.n_features + 1) * count**2, limit * (grid.n_features + 1) * count
-    bound = Contribution(l1=l1, l2=limit * isqrt_up(square), linf=limit * count, apart=n_classes)
+    plan, count = Residuals(_Ones, grid, None), one_of(grid, length)
+    rows, limit = max(grid.l2**2 - grid.constant**2, 1), plan.limit
+    l1, linf = grid.l1 - grid.constant, grid.feature_linf
+    if length is not None:
+        rows, l1, linf = length**2, isqrt_up(grid.n_features * length**2), length
+    bound = Contribution(
+        l1=limit * (l1 + count), l2=limit * isqrt_up(rows + count**2), linf=limit * max(linf, count), apart=n_classes
+    )
     return bound, plan.gradient_unit
 
 
-def class_sums(curator: CuratorCore, n_classes: int, box: tuple[int, int] | None = None) -> Bounded:
-    """For each class the (weighted) sum of its rows, and its count times the largest size of a feature.
+def one_of(grid: Grid, length: int | None) -> int:
+    """What one row adds to the count of its class, in grid units: the largest feature, or half of `length`."""
+    if length is None:
+        return grid.feature_linf
+    if not 2 <= length <= isqrt_up(max(grid.l2**2 - grid.constant**2, 4)):
+        raise ValueError(f"length={length!r} must be a whole number of grid units, from 2 to the bound of a row")
+    return length // 2
 
-    The constant column of an intercept is left out: the count stands in for it, at the scale of a feature, so that the
-    largest entry of a row's contribution is that of its features.
+
+def shortened(rows: Floats, length: int) -> Floats:
+    """Whole-numbered rows, those longer than `length` scaled down to it, towards 0.
+
+    >>> shortened(np.array([[3.0, 4.0], [30.0, 40.0]]), 10)
+    array([[3., 4.],
+           [6., 8.]])
+    """
+    squares = np.maximum((rows * rows).sum(axis=1), 1.0)
+    return np.where((squares > length**2)[:, None], np.trunc(rows * (length / np.sqrt(squares))[:, None]), rows)
+
+
+def class_sums(curator: CuratorCore, n_classes: int, length: int | None = None, centre: int = 0) -> Bounded:
+    """For each class the (weighted) sum of its rows, and its count times a public number (:func:`one_of`).
+
+    The constant column of an intercept is left out: the count stands in for it.
 
     Parameters
     ----------
@@ -76,14 +87,15 @@ def class_sums(curator: CuratorCore, n_classes: int, box: tuple[int, int] | None
         Holds the rows; targets are codes from 0, or numbers of either sign for two classes.
     n_classes : int
         The public number of classes.
-    box : (int, int), optional
-        Public ends, in grid units, that every entry is cut at before its distance from their middle is added up; half
-        the box then stands for the largest size of a feature.
+    length : int, optional
+        What rows are cut at before they are added, in grid units; by default they aren't cut further.
+    centre : int, default=0
+        Public number of grid units that is first subtracted from every entry of rows that are cut.
 
     Notes
     -----
-    *Privacy.* Guarantee: sealed.  Neighbours: the curator's.  Public: `n_classes`, `box`.  Bounded by: the bounds of
-    one row, or half the box for every entry, in one block of `n_classes`.  Proof: ``proofs/class_means.md``, section 1.
+    *Privacy.* Guarantee: sealed.  Neighbours: the curator's.  Public: `n_classes`, `length`, `centre`.  Bounded by:
+    the bounds of one row, or `length`, in one block of `n_classes`.  Proof: ``proofs/class_means.md``, section 1.
 
     Examples
     --------
@@ -97,22 +109,24 @@ def class_sums(curator: CuratorCore, n_classes: int, box: tuple[int, int] | None
         raise ValueError(f"n_classes={n_classes!r} must be at least 2")
     grid, plan = curator.grid, Residuals(_Ones, curator.grid, None)
     p, limit = grid.n_features, plan.limit
-    middle, count = (0, grid.feature_linf) if box is None else centre_of(grid, box)
+    count = one_of(grid, length)
+    if abs(centre) > grid.feature_linf or (centre and length is None):
+        raise ValueError(f"centre={centre!r} must lie within {grid.feature_linf} units of 0, and goes with a length")
 
     def work(rows: Rows, a: int, b: int, acc: Floats) -> None:
         w = np.ones(b - a) if rows.w is None else rows.w[a:b] * (grid.bounds.weight / WEIGHT_STEPS)
         residuals = np.zeros((b - a, n_classes))
         residuals[np.arange(b - a), _codes(rows, a, b, n_classes)] = plan.whole(w, None)
-        if box is None:
+        if length is None:
             part = np.zeros((grid.n_weights, n_classes))
             rows.back(a, b, residuals, part)
             acc[:p] += part[:p]
         else:
-            acc[:p] += (np.clip(_entries(rows, a, b, p), *box) - middle).T @ residuals
+            acc[:p] += shortened(_entries(rows, a, b, p) - centre, length).T @ residuals
         acc[p] += residuals.sum(axis=0) * count
 
-    value = curator._sum((p + 1, n_classes), limit * count, work)
-    bound, unit = class_bound(grid, n_classes, box)
+    value = curator._sum((p + 1, n_classes), limit * max(count, grid.feature_linf, length or 0), work)
+    bound, unit = class_bound(grid, n_classes, length)
     return curator._sealed(np.ascontiguousarray(value.T).reshape(-1), bound, unit)
 
 

@@ -26,7 +26,7 @@ __all__ = ["RULES", "Rule", "binary", "counts", "decide", "few_rows", "regressio
 Rule = Callable[[Problem, bool], Solver | None]
 
 DENSE = 2e8  # entries of a table whose rows may be mapped, if it is sparse
-FEW_PURE = 25.0  # rows times epsilon, per feature, and per class but one: below it class means are best
+FEW_PURE = 35.0  # rows times epsilon, per feature, and per class but one: below it class means are best
 FEW = 5.0  # rows times mu, per feature
 SMALL, UNKNOWN = 2000, 400.0  # rows, and rows times mu, below which a quantile of norms isn't bought
 STRONG = 60.0  # rows times mu, per weight: from there on second moments are known well enough to whiten by
@@ -96,7 +96,7 @@ def unpaid_length(loss: Loss, budget: Budget, rows: int, p: int, sparse: bool) -
     few = _few(loss, budget, rows, p)
     if not (few or budget.is_pure or rows < SMALL or rows * strength(budget) < UNKNOWN):
         return None
-    if few and budget.is_pure:
+    if few:
         return math.sqrt(p)
     return max((0.35 if few else 0.25) * math.sqrt(p), 1.0)  # with few columns the length of a row says much
 

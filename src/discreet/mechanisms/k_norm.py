@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Literal
 
@@ -31,8 +31,8 @@ class KNorm(Additive):
     ----------
     epsilon : float
         The pure-DP epsilon of one release.
-    norm : {"l2", "linf"}
-        Which sensitivity the noise is made for.
+    norm : {"l2", "linf", "least"}
+        Which sensitivity the noise is made for; "least": the one that gives a statistic's bounds the smaller variance.
     blocks : int, default=1
         When above 1, the statistic is that many equal blocks and a row is in one of them only (``apart`` of its
         contribution): each block gets a vector of noise of its own.
@@ -57,14 +57,16 @@ class KNorm(Additive):
     """
 
     epsilon: float
-    norm: Literal["l2", "linf"] = "l2"
+    norm: Literal["l2", "linf", "least"] = "l2"
     blocks: int = 1
 
     def check(self) -> None:
         """Refuse an epsilon that is zero, infinite or not a number, and shapes of noise that don't exist."""
         positive_noise("epsilon", self.epsilon)
-        if self.norm not in ("l2", "linf") or self.blocks < 1:
-            raise ValueError(f"norm={self.norm!r} must be 'l2' or 'linf', and blocks={self.blocks!r} at least 1")
+        if self.norm not in ("l2", "linf", "least") or self.blocks < 1:
+            raise ValueError(
+                f"norm={self.norm!r} must be 'l2', 'linf' or 'least', and blocks={self.blocks!r} at least 1"
+            )
 
     @property
     def event(self) -> Any:
@@ -80,13 +82,32 @@ class KNorm(Additive):
                 f"noise in {self.blocks} blocks is for statistics in which a row is in one of as many blocks; "
                 f"{b!r} doesn't say so: take blocks=1"
             )
+        if self.norm == "least":
+            return self.made_for(b).scale(b)
         if self.blocks == 1:
             return round_up(b.sensitivity(self.norm) / Fraction(float(self.epsilon)))
         # norms of blocks are added: a row that moves to another block moves two of them, whatever its sign
         return round_up(b.contribution.known(self.norm) * b.neighbors.moves / Fraction(float(self.epsilon)))
 
+    def made_for(self, b: Bounded) -> KNorm:
+        """The mechanism with the norm that it takes for a statistic, which its public bounds decide.
+
+        >>> from discreet.privacy import Contribution, Neighbours
+        >>> full = Bounded(np.zeros(9), Contribution(l2=30, linf=10), Fraction(1), Neighbours.ZERO_OUT)
+        >>> KNorm(1.0, "least").made_for(full)
+        KNorm(epsilon=1.0, norm='linf', blocks=1)
+        """
+        if self.norm != "least":
+            return self
+        return min((replace(self, norm="l2"), replace(self, norm="linf")), key=lambda one: one.variance(b))
+
+    def _noise_like(self, scale: float, b: Bounded) -> Integers:
+        return self.made_for(b).noise(scale, b.size).reshape(b.shape)
+
     def noise(self, scale: float, n: int) -> Integers:
         """One rounded vector of length `n` (for each block one); its coordinates are not independent."""
+        if self.norm == "least":
+            raise PrivacyError("which norm is the least is decided for a statistic: call release")
         stream, each = Stream(self.source), n // self.blocks
         one = sampler("gaussian", float(scale))
         draw = _vector if self.norm == "l2" else _cube
@@ -107,6 +128,8 @@ class KNorm(Additive):
         >>> round(KNorm(1.0, "linf").variance(b)), round(KNorm(1.0).variance(b))
         (27000, 65025)
         """
+        if self.norm == "least":
+            return self.made_for(b).variance(b)
         d = b.size // self.blocks
         shape = d + 1 if self.norm == "l2" else (d + 1) * (d + 2) / 3
         return (self.scale(b) ** 2 * shape + 1 / 12) * float(b.unit) ** 2

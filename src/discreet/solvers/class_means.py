@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
@@ -12,23 +13,22 @@ from numpy.typing import NDArray
 
 from discreet.accounting.published import pure_part, strength
 from discreet.curator import Curator
-from discreet.curator.classes import centre_of, class_bound, class_sums, entry_moments, own_margins
-from discreet.curator.grid import Grid
+from discreet.curator.classes import class_bound, class_sums, entry_moments, one_of, own_margins
 from discreet.privacy import Bounded
 from discreet.solvers.base import Ask, Plan, Problem, Solver, Weights
+from discreet.solvers.margin_fit import EDGES, fitted, on_simplex
 from discreet.solvers.queries import NoisySum, Query, VectorSum
 
 __all__ = ["ClassMeans"]
 
 Floats = NDArray[np.float64]
-EDGES = (-0.5, 0.0, 0.5)  # of margins, in units in which two class means lie one apart
-PLACES = np.array([-0.75, -0.25, 0.25, 0.75])
-STEEPEST = 4.0  # what the slope is drawn to where rows say little: classes two deviations apart
-FEATURES, ROWS = 20, 10.0  # features, and rows times epsilon for each and class but one, from which a look pays
-ENOUGH = 40.0  # rows times what the look costs, for noise of a twentieth of half a box: more isn't spent
-INNER = 0.5  # one less the mean square, from which entries are taken to lie inside their box and not at its ends
-MIDDLE = 0.9  # how far from the middle of their box entries are taken to be at most
-LOOSE = 0.8  # how much less the slope is drawn to what is usual where the means' scatter is no noise
+PAYS = (20, 10.0)  # features, and rows times epsilon for each and class but one, from which a look pays
+PAYS_GAUSSIAN = (10, 5.0)  # with Gaussian noise, where rows are cut in any case
+ENOUGH = 40.0  # rows times what the look costs, for noise of a twentieth: more isn't spent
+GAUSSIAN = 5.0  # how many times its mu is the epsilon that buys a number with as little noise
+TYPICAL = 3**-0.5  # the root of the mean square of entries, in half boxes, where they fill the box evenly
+HALFWAY = 0.5  # where rows are cut around: that part of the way from the middle of their box to their mean
+LEAST = 0.1  # what part of their length the scatter of rows is taken to be at least
 
 
 @dataclass(frozen=True)
@@ -36,23 +36,26 @@ class ClassMeans(Solver):
     r"""Release the sum of each class, put the boundary midway between means, and fit slope and offset to a histogram.
 
     One vector of sums, in which a row is in the block of its class only, costs as much for many classes as for one.
-    Under pure privacy its noise is that of the K-norm mechanism, for a cube where the rows' bounds are a box: the least
-    that is known for such rows.  It is taken for (epsilon, delta), too, where it is less than Gaussian noise.  With few
-    rows this beats every method that looks more than once; with many, its straight midway boundary holds it back.
+    Under pure privacy its noise is that of the K-norm mechanism, for a cube where rows are at the corners of their box
+    and for a ball where they lie inside, and are cut to one length: the sum then says in which direction rows lie, and
+    long rows have no more weight than others.  Margins are those of whole rows.  Pure noise is taken for
+    (epsilon, delta), too, where it is less than Gaussian noise.  With few rows this beats every method that looks more
+    than once; with many, its straight midway boundary holds it back.
 
     Parameters
     ----------
     share : float, default=0.15
         The part of the budget that the histogram gets: how many rows of each class lie how far on their own side.
     look : float, default=0.08
-        At most this part is spent, under pure privacy and with features enough, on where in their box entries lie.
-        Where they lie inside it, and nearer to one end, they are cut at as far again from the other.  0: never.
+        At most this part is spent, with features enough, on the mean and mean square of entries.  0: never.
+    length : float, default=0.7
+        What rows inside their box are cut at, in parts of their usual length; with Gaussian noise, all rows.
 
     Notes
     -----
     *Privacy.* Guarantee: two noisy moments of entries, a noisy vector of sums and a noisy histogram.  Neighbours: those
-    of the curator.  Public: `share`, `look`, the number of classes; bins and cuts follow from what was released.
-    Bounded by: one row's moments, its norm (cut as released) in one block, and one row in one bin.  Proof:
+    of the curator.  Public: `share`, `look`, `length`, the number of classes; bins and cuts follow from what was
+    released.  Bounded by: one row's moments, its norm (cut or not) in one block, and one row in one bin.  Proof:
     ``proofs/class_means.md``.
 
     Examples
@@ -62,7 +65,7 @@ class ClassMeans(Solver):
     >>> from discreet.privacy import Budget
     >>> problem = Problem(LogisticLoss(), RowBounds(low=0, high=1), 10, 300, Budget(1))
     >>> ClassMeans().plan(problem).mechanisms["sums"]
-    KNorm(epsilon=0.85, norm='linf', blocks=2)
+    KNorm(epsilon=0.85, norm='least', blocks=2)
     """
 
     name: ClassVar[str] = "class_means"
@@ -74,12 +77,15 @@ class ClassMeans(Solver):
 
     share: float = 0.15
     look: float = 0.08
+    length: float = 0.7
 
     def __post_init__(self) -> None:
         if not 0 < self.share < 1:
             raise ValueError(f"share={self.share!r} must be in (0, 1)")
         if not 0 <= self.look < 1 - self.share:
             raise ValueError(f"look={self.look!r} must be at least 0, and below 1 together with share={self.share!r}")
+        if not 0 < self.length <= 1:
+            raise ValueError(f"length={self.length!r} must be in (0, 1]")
 
     def refuse(self, problem: Problem) -> str | None:
         """Losses that aren't about classes."""
@@ -88,19 +94,20 @@ class ClassMeans(Solver):
         return None
 
     def schedule(self, problem: Problem) -> Mapping[str, Any]:
-        """The number of classes, the norm in which noise is cheaper, and what to spend on where entries lie."""
-        grid, d, k = problem.grid, problem.n_features + 1, max(problem.loss.n_outputs, 2)
-        cube = grid.feature_linf**2 * (d + 2) <= 3 * (grid.l2**2 - grid.constant**2 + grid.feature_linf**2)
-        look = cube and self.look > 0 and problem.budget.is_pure and problem.n_features >= FEATURES
-        size = problem.rows * strength(problem.budget)
-        share = min(self.look, ENOUGH / size) if look and size >= ROWS * (k - 1) * problem.n_features else 0.0
-        return {"steps": 1, "classes": k, "norm": "linf" if cube else "l2", "look": share}
+        """The number of classes, what to spend on where entries lie, and how long rows are where they are cut."""
+        grid, p, k, pure = problem.grid, problem.n_features, max(problem.loss.n_outputs, 2), problem.budget.is_pure
+        box = p * grid.feature_linf**2 <= 2 * (grid.l2**2 - grid.constant**2)
+        features, rows = PAYS if pure else PAYS_GAUSSIAN
+        size = problem.rows * strength(problem.budget) * (1.0 if pure else GAUSSIAN)
+        look = box and self.look > 0 and p >= features and size >= rows * (k - 1) * p
+        share = min(self.look, ENOUGH / size) if look else 0.0
+        return {"steps": 1, "classes": k, "look": share, "always": box and not pure}
 
     def queries(self, problem: Problem, schedule: Mapping[str, Any]) -> Mapping[str, Query]:
         """Where entries lie, the sums by class, and the histogram of margins."""
         del problem
         look = schedule["look"]
-        sums = VectorSum(share=1 - self.share - look, norm=schedule["norm"], blocks=schedule["classes"])
+        sums = VectorSum(share=1 - self.share - look, norm="least", blocks=schedule["classes"])
         first = {"moments": NoisySum(share=look)} if look else {}
         return {**first, "sums": sums, "margins": NoisySum(share=self.share)}
 
@@ -109,90 +116,82 @@ class ClassMeans(Solver):
         found, budget = super().plan(problem), problem.budget
         if budget.is_pure or budget.kind != "dp" or not isinstance(problem.spent, NoOpDpEvent):
             return found
-        pure = Solver.plan(replace(self, look=0.0), replace(problem, budget=pure_part(budget)))
-        k, (bound, unit) = found.schedule["classes"], class_bound(problem.grid, found.schedule["classes"])
-        blank = Bounded(np.zeros(k * (problem.n_features + 1)), bound, unit, budget.neighbors)
-        noises: list[Any] = [plan.mechanisms["sums"] for plan in (pure, found)]
-        return replace(pure, budget=budget) if noises[0].variance(blank) < noises[1].variance(blank) else found
+        pure = Solver.plan(self, replace(problem, budget=pure_part(budget)))
+        cut = self._length(problem, TYPICAL) if found.schedule["always"] else None
+        least, gaussian = self._noise(pure, problem, None), self._noise(found, problem, cut)
+        return replace(pure, budget=budget) if least < gaussian / (self.length if cut else 1.0) else found
+
+    def _noise(self, plan: Plan, problem: Problem, length: int | None) -> float:
+        """The deviation of the noise in sums of rows that are cut at `length` or not."""
+        mechanism: Any = plan.mechanisms["sums"]
+        return math.sqrt(mechanism.variance(self._blank(problem, length)))
+
+    def _length(self, problem: Problem, usual: float) -> int:
+        """What rows are cut at, in grid units, where the root of their entries' mean square is `usual` half boxes."""
+        return max(int(self.length * usual * math.sqrt(problem.n_features) * problem.grid.feature_linf), 2)
+
+    @staticmethod
+    def _blank(problem: Problem, length: int | None) -> Bounded:
+        """Sums of no rows, with the bounds of rows that are cut at `length` or not: what noise is measured by."""
+        k = max(problem.loss.n_outputs, 2)
+        bound, unit = class_bound(problem.grid, k, length)
+        return Bounded(np.zeros(k * (problem.n_features + 1)), bound, unit, problem.budget.neighbors)
 
     def run(self, problem: Problem, schedule: Mapping[str, Any], curator: Curator, ask: Ask) -> Weights:
-        """Cuts, sums, means, margins, then a line through the histogram."""
+        """A look, sums, means, margins, then a line through the histogram."""
         k, p, grid = schedule["classes"], problem.n_features, problem.grid
-        looked = ask.moments(entry_moments(curator)) if schedule["look"] else [0.0, 0.0]
-        box = self._box(np.asarray(looked) / problem.rows, grid)
-        middle, half = (0, grid.feature_linf) if box is None else centre_of(grid, box)
-        sealed = class_sums(curator, k, box)
-        noise = ask.deviation("sums", sealed)
+        length, centre, whole = self._cut(problem, schedule, curator, ask)
+        sealed = class_sums(curator, k, length, centre)
+        noise, one = ask.deviation("sums", sealed), one_of(grid, length) * grid.size
         sums = np.asarray(ask.sums(sealed)).reshape(k, p + 1)
-        one = half * grid.size
         counts = np.maximum(sums[:, p] / one, min(2 * noise / one, problem.rows / (2 * k)))
         means = sums[:, :p] / counts[:, None]
         squares = (means**2).sum(axis=1) - p * (noise / counts) ** 2  # the noise's own part taken off
-        means, keep, apart = self._separated(means, counts, noise)
-        offsets = -(squares - squares.mean()) / (2 * apart) - middle * grid.size * means.sum(axis=1) / apart
-        cells = own_margins(curator, means / apart, offsets, EDGES)
-        found = _on_simplex(np.asarray(ask.margins(cells)).reshape(k, -1), float(counts.sum()))
-        slope, shift = fitted(found, counts, keep, ask.deviation("margins", cells))
-        weights, offsets = slope * means / apart, slope * offsets + shift
+        means, keep, apart, middle = self._separated(means, counts, noise)
+        longer = 1.0 if length is None else max(whole / (length * grid.size), 1.0)  # than cut rows, whole ones are
+        scatter = math.sqrt(max(whole**2 - longer**2 * middle, LEAST * whole**2))
+        stray = scatter * noise * math.sqrt(float((1 / counts**2).sum()))  # what the noise of means adds to margins
+        unit = math.hypot(longer * apart, stray)
+        offsets = -longer * (squares - squares.mean()) / (2 * unit) - centre * grid.size * means.sum(axis=1) / unit
+        cells = own_margins(curator, means / unit, offsets, EDGES)
+        found = on_simplex(np.asarray(ask.margins(cells)).reshape(k, -1), float(counts.sum()))
+        jitter, midway = ask.deviation("margins", cells), length is not None
+        slope, shift = fitted(found, counts, keep, longer * apart / unit, jitter, midway)
+        weights, offsets = slope * means / unit, slope * offsets + shift
         if problem.loss.n_outputs == 1:
             weights, offsets = weights[1] - weights[0], offsets[1] - offsets[0]
         if not problem.has_intercept:
             return np.asarray(weights, dtype=np.float64)
-        constant = problem.grid.constant * problem.grid.size
+        constant = grid.constant * grid.size
         return np.concatenate([weights, np.asarray(offsets / constant)[..., None]], axis=-1)
 
-    @staticmethod
-    def _box(moments: Floats, grid: Grid) -> tuple[int, int] | None:
-        """The widest box around the mean of the entries within theirs; None where many lie at the ends of theirs."""
-        mean = float(np.clip(moments[0], -MIDDLE, MIDDLE))
-        if moments[1] <= INNER:
-            return None
-        low, high = max(2 * mean - 1, -1.0), min(2 * mean + 1, 1.0)
-        return round(low * grid.feature_linf), round(high * grid.feature_linf)
+    def _cut(
+        self, problem: Problem, schedule: Mapping[str, Any], curator: Curator, ask: Ask
+    ) -> tuple[int | None, int, float]:
+        """What rows are cut at and around, in grid units, and how long they usually are from there."""
+        p, grid, mean, square, usual = problem.n_features, problem.grid, 0.0, TYPICAL**2, TYPICAL
+        if schedule["look"]:
+            looked = np.asarray(ask.moments(entry_moments(curator))) / problem.rows
+            mean, square = float(np.clip(looked[0], -1, 1)), float(np.clip(1 - looked[1], 0, 1))
+            usual = math.sqrt(max(square - (1 - (1 - HALFWAY) ** 2) * mean**2, LEAST * square, 1e-4))
+        length, whole = self._length(problem, usual), ask.deviation("sums", self._blank(problem, None))
+        lessened = schedule["look"] and ask.deviation("sums", self._blank(problem, length)) < self.length * whole
+        if schedule["always"] or lessened:
+            return length, round(HALFWAY * mean * grid.feature_linf), length / self.length * grid.size
+        longest = math.sqrt(max(grid.l2**2 - grid.constant**2, 1))
+        return None, 0, min(math.sqrt(p * square) * grid.feature_linf, longest) * grid.size
 
     @staticmethod
-    def _separated(means: Floats, counts: Floats, noise: float) -> tuple[Floats, float, float]:
-        """Means around their centre, which part of their scatter isn't noise, and the usual squared distance of two."""
+    def _separated(means: Floats, counts: Floats, noise: float) -> tuple[Floats, float, float, float]:
+        """Means around their own, the part of their scatter that isn't noise, two's usual distance, and their own's.
+
+        Distances are squared.
+        """
         p, k, total = means.shape[1], len(means), float(counts.sum())
-        around = means - counts @ means / total
+        centre = counts @ means / total
+        around = means - centre
         scatter = max(float(counts @ (around**2).sum(axis=1)) / total, 1e-300)
         expected = p * noise**2 * (float((1 / counts).sum()) / total - k / total**2)
         keep = max(1 - expected / scatter, 0.0)
         pairs = 2 * scatter * total**2 / (total**2 - float(counts @ counts))
-        return around, keep, max(keep, 0.05) * pairs
-
-
-def _on_simplex(counts: Floats, total: float) -> Floats:
-    """The nearest counts that are at least 0 and add up to `total`.
-
-    >>> _on_simplex(np.array([5.0, -1.0, 2.0]), 6.0)
-    array([4.5, 0. , 1.5])
-    """
-    falling = np.sort(counts.ravel())[::-1]
-    over = (np.cumsum(falling) - total) / np.arange(1, falling.size + 1)
-    least = float(over[np.flatnonzero(falling > over)[-1]])
-    return np.asarray(np.maximum(counts - least, 0.0))
-
-
-def fitted(found: Floats, counts: Floats, keep: float, jitter: float) -> tuple[float, Floats]:
-    """Slope of the margins and offset of each class: logistic regression on a noisy histogram, drawn to what is usual.
-
-    >>> slope, shift = fitted(np.array([[0, 10, 10, 80.0], [0, 10, 10, 80.0]]), np.full(2, 100.0), 1.0, 1.0)
-    >>> bool(3 < slope < 8), bool(np.abs(shift).max() < 1e-6)
-    (True, True)
-    """
-    k = len(counts)
-    usual = np.log(counts / counts.sum()) * (1 - keep / 2)
-    jitter += 8 * jitter**2 / float(counts.sum())
-    side = np.array([-1.0, 1.0]) if k == 2 else np.zeros(k)
-    rows = np.column_stack([np.tile(PLACES, k), np.repeat(side, PLACES.size)])
-    prior = np.array([STEEPEST * keep, (usual[1] - usual[0]) if k == 2 else 0.0])
-    n, w, ridge = found.ravel(), prior.copy(), jitter * np.array([1 - LOOSE * keep**2, 1.0])
-    for _ in range(200):  # a concave problem of two weights, by damped Newton steps of a public number
-        p = 1 / (1 + np.exp(np.clip(rows @ w, -500, 500)))
-        slope = rows.T @ (n * p) - ridge * (w - prior)
-        curve = (rows * (n * np.maximum(p * (1 - p), 1e-3))[:, None]).T @ rows + np.diag(ridge)
-        step = np.linalg.solve(curve, slope)
-        w = w + step / max(1.0, float(np.abs(step).max()))
-    half = w[1] / 2 if k == 2 else 0.0
-    return max(float(w[0]), 0.0), (np.array([-half, half]) if k == 2 else np.asarray(usual))
+        return around, keep, max(keep, 0.05) * pairs, max(float(centre @ centre) - p * k * (noise / total) ** 2, 0.0)

@@ -115,7 +115,7 @@ class VectorSum(NoisySum):
     KNorm(epsilon=0.5, norm='linf', blocks=2)
     """
 
-    norm: Literal["l2", "linf"] = "l2"
+    norm: Literal["l2", "linf", "least"] = "l2"
     blocks: int = 1
 
     def pure(self, epsilon: float) -> Mechanism:
