@@ -7,8 +7,9 @@ R2 (regression), delta is 1/n^2.  `p` is that of a one-sided paired t-test that 
 Holm-corrected over everything in the run; `regret` is how far the best of all, judged so, is above the default.
 
 diffprivlib runs in an environment of its own, ``.venv-peers``, which is made when it is missing
-(``--without-diffprivlib`` leaves it out).  Its logistic regression knows delta = 0 only.  A full run writes
-``benchmarks/results/peers.json``.
+(``--without-diffprivlib`` leaves it out).  Its logistic regression knows delta = 0 only.  ``--keep`` writes every
+table's rows into ``benchmarks/results/peers.json`` as it is done, in place of what was kept of that table, and reports
+on all that is there; ``--kept`` reports without a run.
 """
 
 from __future__ import annotations
@@ -43,6 +44,7 @@ TABLES = {
     "regressor": ("california", "wine_quality", "abalone", "bike_hour", "uci_elevators"),
 }
 EPSILONS = (0.1, 1.0)
+KEPT = HERE / "results" / "peers.json"
 DEFAULT = "discreet"
 Array = NDArray[np.float64]
 Scores = dict[str, list[list[float]]]  # method -> split -> setting
@@ -158,7 +160,12 @@ def main() -> None:
     parser.add_argument("--splits", type=int, default=0, help="default 10 (4 with --quick)")
     parser.add_argument("--data", nargs="+", default=None, help="only these tables")
     parser.add_argument("--without-diffprivlib", action="store_true", help="no second environment")
+    parser.add_argument("--keep", action="store_true", help="write the rows into benchmarks/results")
+    parser.add_argument("--kept", action="store_true", help="measure nothing, report what was kept")
     options = parser.parse_args()
+    if options.kept:
+        report(kept())
+        return
     splits = options.splits or (4 if options.quick else 10)
     wanted = options.data or (["breast_cancer", "abalone"] if options.quick else None)
     rows: list[dict[str, Any]] = []
@@ -175,15 +182,29 @@ def main() -> None:
                 for seed, part in enumerate(parts):
                     runs.append(of_split(kind, data, part, (epsilon, delta), seed, not options.without_diffprivlib))
                 scores = {m: np.array([r[m] for r in runs]) for m in runs[0]}
-                lines = [{"data": name, "epsilon": epsilon, **row} for row in judged(scores, peers)]
+                lines = [{"data": name, "epsilon": epsilon, "splits": splits, **row} for row in judged(scores, peers)]
                 rows += lines
                 print(f"{name}, epsilon {epsilon:g} ({time.perf_counter() - start:.0f} s)")
                 for one in sorted(lines, key=lambda r: -r["mean"]):
                     print(f"  {one['method']:28s}{one['mean']:8.4f} ({one['sd']:.4f})  {one['setting']}", flush=True)
-    report(rows, keep=not options.quick and wanted is None)
+            if options.keep:
+                write([r for r in kept() if r["data"] != name] + [r for r in rows if r["data"] == name])
+    report(kept() if options.keep else rows)
 
 
-def report(rows: list[dict[str, Any]], *, keep: bool) -> None:
+def kept() -> list[dict[str, Any]]:
+    """The rows of earlier runs."""
+    found: list[dict[str, Any]] = json.loads(KEPT.read_text()) if KEPT.exists() else []
+    return found
+
+
+def write(rows: list[dict[str, Any]]) -> None:
+    """Keep them, one to a line."""
+    KEPT.parent.mkdir(exist_ok=True)
+    KEPT.write_text("[\n" + ",\n".join(json.dumps(row) for row in rows) + "\n]\n")
+
+
+def report(rows: list[dict[str, Any]]) -> None:
     """The last line: who is better, and the mean regret."""
     corrected(rows)
     cells = sorted({(r["data"], r["epsilon"]) for r in rows})
@@ -196,9 +217,6 @@ def report(rows: list[dict[str, Any]], *, keep: bool) -> None:
         "mean_regret": round(float(np.mean(regrets)), 5), "worst_regret": round(float(np.max(regrets)), 5),
         "beaten_by": better, "cells": len(cells), "rows": rows,
     }  # fmt: skip
-    if keep:
-        (HERE / "results").mkdir(exist_ok=True)
-        (HERE / "results" / "peers.json").write_text(json.dumps(result, indent=1) + "\n")
     print(json.dumps(result))
 
 
