@@ -23,7 +23,20 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.model_selection import train_test_split
 
-__all__ = ["Floor", "Line", "command", "cuts", "folder", "keep", "kept", "line", "report", "rows_of"]
+__all__ = [
+    "Floor",
+    "Line",
+    "command",
+    "cuts",
+    "distances",
+    "folder",
+    "keep",
+    "kept",
+    "least_excess",
+    "line",
+    "report",
+    "rows_of",
+]
 
 Array = NDArray[np.float64]
 Lines = Callable[[bool, int, Sequence[str] | None], Iterator["Line"]]
@@ -142,6 +155,32 @@ def order(found: Sequence[Line]) -> dict[str, Any]:
             "most_below_constant": round(below[0], 5), "below_at": below[1]}  # fmt: skip
 
 
+def least_excess(one: Line) -> float:
+    """The order of the excess risk that no private method avoids on every table of that size, constant read as 1.
+
+    ``min(1, p / (n epsilon))``, and ``min(1, sqrt(p) / (n epsilon))`` with delta above 0, in units of the range of the
+    loss: Bassily, Smith and Thakurta 2014 (Theorems 5.2 and 5.3), for Lipschitz losses over a ball.
+    """
+    weights = one.columns + 1
+    return min(1.0, (math.sqrt(weights) if one.delta > 0 else weights) / (one.rows * one.epsilon))
+
+
+def distances(found: Sequence[Line]) -> list[dict[str, Any]]:
+    """How far each default stays from the model without privacy, beside :func:`least_excess`."""
+    best = {v.data: v for v in found if v.model == "reference"}
+    rows = []
+    for one in (v for v in found if v.model == DEFAULT and v.data in best):
+        whole = best[one.data].mean
+        below = {
+            k: round(whole[k] - v, 5) for k, v in one.mean.items() if k in whole and k in ("accuracy", "auc", "r2")
+        }
+        if "log_loss" in one.mean and "log_loss" in whole:
+            below["log_loss"] = round(one.mean["log_loss"] - whole["log_loss"], 5)
+        rows.append({"data": one.data, "bounds": one.bounds, "delta": one.delta, "epsilon": one.epsilon, **below,
+                     "least_excess": float(f"{least_excess(one):.2g}")})  # fmt: skip
+    return rows
+
+
 def report(found: Sequence[Line], floors: Sequence[Floor]) -> dict[str, Any]:
     """One flat key for each floor that was measured, those that were missed, and all lines."""
     figures = {f.key: f.figure(found) for f in floors}
@@ -154,6 +193,7 @@ def report(found: Sequence[Line], floors: Sequence[Floor]) -> dict[str, Any]:
     return {
         **measured,
         **order(found),
+        "distances": distances(found),
         "floors_missed": missed,
         "floors_unmeasured": len(figures) - len(measured),
         "lines": rows,

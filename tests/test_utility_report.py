@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from benchmarks._utility import Floor, Line, order, report
+from benchmarks._utility import Floor, Line, distances, least_excess, order, report
 
 
 def one(model: str, epsilon: float, accuracy: float, rows: int = 1000, sd: float = 0.01) -> Line:
@@ -26,3 +26,12 @@ def test_floors_are_compared_with_the_lines_they_name(capsys) -> None:
     found = report([one("default", 1.0, 0.6)], floors)
     assert found["floors_missed"] == ["a"] and found["floors_unmeasured"] == 1
     assert "MISSED" in capsys.readouterr().out
+
+
+def test_distances_are_those_to_the_model_without_privacy_beside_what_none_avoids() -> None:
+    lines = [one("default", 0.1, 0.8), one("reference", math.inf, 0.95), one("other", 0.1, 0.2)]
+    assert distances(lines) == [
+        {"data": "t", "bounds": "public", "delta": 1e-6, "epsilon": 0.1, "accuracy": 0.15, "least_excess": 0.02}
+    ]
+    assert least_excess(one("default", 0.1, 0.8)) == 2.0 / 100  # four weights: the root
+    assert least_excess(one("default", 1e-9, 0.8)) == 1.0
