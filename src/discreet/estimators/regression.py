@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from typing import Any, Literal, cast
+from typing import Any, ClassVar, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,8 @@ RAREST = 2.0**-20  # the least mean count that is predicted, of the largest coun
 
 class _Regressor(RegressorMixin, PrivateLinearModel):
     """Targets within a public range, shifted to its middle."""
+
+    narrows: ClassVar[bool] = False  # whether a public range is cut to where targets lie
 
     def __init__(
         self,
@@ -94,6 +96,9 @@ class _Regressor(RegressorMixin, PrivateLinearModel):
         else:
             low, high = _range(self.bounds_y)
             looks = [Look("range of the target", "public", f"given: {low:g} to {high:g}")]
+            if self.narrows and self.penalty is None and self.fit_intercept and buyer.unsure:
+                found = self._tidied(*buyer.target_within(low, high))
+                low, high = max(low, found[0]), min(high, found[1])
         centre = self._centre(low, high)
         self.reach_ = reach = max(high - centre, centre - low)
         unit = self._unit(reach)
@@ -178,6 +183,7 @@ class LinearRegression(_Regressor):
     """
 
     preferred = ("sufficient_statistics", "gradient_descent")
+    narrows = True
 
     def _loss(self, half_range: float) -> Loss:
         return SquaredLoss()
@@ -375,6 +381,7 @@ class PoissonRegressor(_Regressor):
     """
 
     preferred = ("gradient_descent", "objective_perturbation")
+    narrows = True
 
     def _check_parameters(self) -> Neighbours:
         neighbors = super()._check_parameters()
