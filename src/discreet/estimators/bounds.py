@@ -43,6 +43,7 @@ SHARES = {
 }  # fmt: skip
 AMPLE = 600.0  # rows times mu, per column: with more, public bounds are kept as they are
 DEAR, WIDE = 300.0, 2000.0  # rows times mu: below, ranges of targets get more; public ones are narrowed
+ROOM = 0.25  # beyond the range of a column, in its width
 MOST_COLUMNS = 4096  # for a histogram of each
 FEWEST_WORDS = 1000  # columns: fewer are hardly words
 WORDS = 32  # different words that a row may say in full when words are counted
@@ -141,7 +142,10 @@ class BoundsBuyer:
         return replace(unknown, low=-box, high=box, centre=np.zeros(p), scale=scale, l2=UNIT_NORM)
 
     def features(self, unknown: RowBounds, *, scaled: bool = True) -> RowBounds:
-        """`unknown` with the range of each column, or of all together where that is all that can be afforded."""
+        """`unknown` with the range of each column, or of all together where that is all that can be afforded.
+
+        Regressors get some room beyond: what is cut there bends a line, and rows are cut by their norm later on.
+        """
         p = self.survey.n_features
         if self._noise("columns", math.sqrt(p) if not self.budget.is_pure else p) * 8 > self.n_rows / 8:
             return self._common(unknown, scaled)
@@ -150,6 +154,8 @@ class BoundsBuyer:
         low, high = _tidy(*self._ranges(places, "columns", cap))
         if not self.survey.sparse:
             low, high = self._narrowed(low, np.maximum(high - low, 1e-300), cap)
+            room = ROOM * (high - low) if unknown.y is not None else 0.0
+            low, high = low - room, high + room
         self.paid["feature bounds"] = "a range for each column, from noisy histograms of its entries"
         return boxed(unknown, low, high, sparse=self.survey.sparse, scaled=scaled)
 
@@ -248,7 +254,7 @@ class BoundsBuyer:
             places = np.concatenate([[0.0], PLACES, [1.0]]) * (high - low) + low
             a, b = shortest(counts / self.n_rows, one)
             low, high = float(places[a]), float(places[b])
-        room = (high - low) * (min(max(40 * one, 0.5), 1.0) if b - a > 3 else 0.5)
+        room = (high - low) * (min(max(50 * one, 0.5), 1.25) if b - a > 3 else 0.5)
         return low - room, high + room
 
     @property

@@ -24,24 +24,30 @@ __all__ = ["best_clip", "calibrated", "calibration_bounds", "calibration_shares"
 
 Floats = NDArray[np.float64]
 SCARCE = 300.0  # rows times mu: below, most of the budget goes to the mean, and its clip is the range
+FEWEST = 120.0  # rows times mu: below, a mean is hardly known to a tenth of the deviation of targets
 MARGIN_BINS, RESIDUAL_BINS = 8, 16  # each twice the one before
 QUANTILE = 0.75  # of margins, whose 1.5-fold becomes one
 UNSEEN = 2.0  # how far beyond the best clip of what noisy counts show
 
 
-def calibration_shares(signal: float) -> dict[str, float]:
-    """The parts of mu squared for the releases of this step, from rows times mu.
+def calibration_shares(problem: Problem, *, near: bool) -> dict[str, float]:
+    """The parts of mu squared for the releases of this step; `near` says whether a fit comes near to least squares.
 
     A mean misses by its clip over rows times mu and the root of the share; a tenth of the deviation is 1 % of the error.
 
-    >>> {name: round(share, 3) for name, share in calibration_shares(3000.0).items()}
-    {'margins': 0.02, 'pair': 0.02, 'spread': 0.04, 'last': 0.041}
-    >>> sorted(calibration_shares(100.0))
+    >>> from discreet.privacy import Budget
+    >>> many = Problem(SquaredLoss(), RowBounds(l2=1.0, y=(-1, 1)), 10, 100_000, Budget(1, 1e-6))
+    >>> {name: round(share, 2) for name, share in calibration_shares(many, near=True).items()}
+    {'margins': 0.02, 'pair': 0.02, 'spread': 0.04, 'last': 0.04}
+    >>> sorted(calibration_shares(many, near=False))
     ['last', 'level', 'margins', 'pair']
     """
-    if signal < SCARCE:
-        return {"level": 0.4, "margins": 0.05, "pair": 0.04, "last": 0.2}
-    return {"margins": 0.02, "pair": 0.02, "spread": 0.04, "last": 0.04 + 0.1 * (SCARCE / signal) ** 2}
+    signal = problem.rows * strength(problem.budget)
+    if near and signal >= SCARCE:
+        return {"margins": 0.02, "pair": 0.02, "spread": 0.04, "last": 0.04 + 0.1 * (SCARCE / signal) ** 2}
+    dear = min(1.0, (FEWEST / signal) ** 2)
+    found = {"margins": 0.03 + 0.02 * dear, "pair": 0.03 + 0.01 * dear, "last": 0.1 + 0.1 * dear}
+    return found | ({"level": 0.05 + 0.35 * dear} if problem.has_intercept else {})
 
 
 def calibration_bounds(problem: Problem) -> RowBounds:
@@ -74,12 +80,11 @@ def best_clip(counts: Floats, edges: Floats, noise: float, price: float, n_rows:
 
 
 def calibrated(
-    problem: Problem, schedule: Mapping[str, Any], curator: Curator, ask: Ask, slopes: Floats, level: float, near: bool
+    problem: Problem, schedule: Mapping[str, Any], curator: Curator, ask: Ask, slopes: Floats, level: float
 ) -> tuple[Floats, float]:
     """Slopes times a factor, and the level, both of least squares on the margins alone.
 
-    `slopes` and `level` are released; residuals from them are cut at a released clip (from the level alone unless slopes
-    are `near`).  A factor that is below its noise
+    `slopes` and `level` are released; residuals from them are cut at a released clip.  A factor that is below its noise
     is 0; the level is drawn to the middle of the range by as much as its noise is comparable with that range.
     """
     size, bounds = float(np.linalg.norm(slopes)), schedule["view"]
@@ -91,34 +96,42 @@ def calibrated(
     edges = problem.radius**2 * 4.0 ** np.arange(1.0 - MARGIN_BINS, 1.0)
     counts = np.asarray(ask.margins(margins.slope_histogram(SquaredLoss(), np.ones(1), edges)))
     unit = 1.5 * math.sqrt(edge_at(counts, edges, QUANTILE, schedule["count of margins"], problem.rows))
-    alone = curator.transformed(way[None, :] / unit, replace(bounds, intercept=0.0))
-    sealed = alone.second_moments()
-    square = float(np.asarray(ask.pair(sealed)).ravel()[0]) / problem.rows
-    square = max(square, ask.deviation("pair", sealed) / problem.rows, 0.1)
     view = curator.transformed(way[None, :] / unit, bounds)
+    lean, square = _pair(problem, view, ask)
     largest, constant = schedule["largest"], float(schedule["constant of view"])
-    theta, clip, noise = np.zeros(view.n_weights), 1.25 * largest, math.inf
+    theta, clip, noise = np.zeros(view.n_weights), schedule["part of range"] * largest, math.inf
     if "count of residuals" in schedule:
-        theta[0] = min(size * unit, 2 * largest) if near else 0.0
+        theta[0] = min(size * unit, 2 * largest)
         theta[1:] = np.clip(level, -largest, largest) / constant
         edges = 8 * largest * 2.0 ** np.arange(1.0 - RESIDUAL_BINS, 1.0)
         counts = np.asarray(ask.spread(view.slope_histogram(SquaredLoss(), theta, edges)))
         clip = best_clip(counts, edges, schedule["count of residuals"], schedule["price"], problem.rows)
-    else:
+    elif problem.has_intercept:
         theta[1:], noise = _level(problem, bounds, curator, ask, largest)
     ask.released["way"], ask.released["unit"], ask.released["clip"] = way, unit, clip
     sealed = view.gradient(SquaredLoss(), theta, Clip(clip * bounds.weight, "l2"))
     off = -np.asarray(ask.last(sealed)).ravel() / problem.rows
     own = ask.deviation("last", sealed) / problem.rows
-    length = max(float(theta[0]) + float(off[0]) / square, 0.0)
-    length *= shrinkage(np.array([length]), own / square)
+    first = float(off[0]) - (lean * float(off[1]) if problem.has_intercept else 0.0)
+    length = max(float(theta[0]) + first / square, 0.0)
+    length *= shrinkage(np.array([length]), own * math.hypot(1.0, lean) / square)
     if not problem.has_intercept:
         return length / unit * way, 0.0
     level = float(theta[1])
     if noise == math.inf:
         level, noise = level + float(off[1]), own
+    level -= lean * (length - float(theta[0]))
     level *= constant * largest**2 / (largest**2 + 4 * noise**2)
     return length / unit * way, float(np.clip(level, -largest, largest))
+
+
+def _pair(problem: Problem, view: Curator, ask: Ask) -> tuple[float, float]:
+    """The noisy mean of margins, 0 if noise explains it, and their variance, no less than its noise."""
+    sealed = view.second_moments()
+    found, noise = np.atleast_2d(ask.pair(sealed)) / problem.rows, ask.deviation("pair", sealed) / problem.rows
+    lean = float(found[0, 1]) if problem.has_intercept else 0.0
+    lean *= shrinkage(np.array([lean]), noise / 2)
+    return lean, max(float(found[0, 0]) - lean**2, noise, 0.1)
 
 
 def _level(problem: Problem, bounds: RowBounds, curator: Curator, ask: Ask, largest: float) -> tuple[float, float]:

@@ -29,6 +29,7 @@ LOSS = PseudoHuberLoss(1.0)  # of targets in units of the threshold
 BEND = 0.5  # what is left at least of a square's curvature where a quarter of the rows are beyond the threshold
 FLOOR = 0.7  # what is added to the spectrum, in units of the spectral norm of the noise
 UNWHITENED = 12.0  # rows times mu, per weight: below, second moments are too dear to whiten by
+BLIND = 0.25  # the threshold without a look at residuals, relative to the largest target
 SPREAD = 1.5  # the length of the longest row that isn't whitened
 WEAK = 20.0  # rows times mu, per weight: below, long rows are cut sooner
 WHOLE = 0.8  # what is left of it usually
@@ -121,14 +122,15 @@ class WhitenedRegression(PaidMinimum):
             "steps": 1, "bounds": bounds, "cap": cap, "ridge": ridge, "kappa": kappa, "part": part,
             "grown": min(grown, 20.0), "slope": weight * rows.row_norm, "largest": largest,
             "clip": weight * cap * largest, "constant": float(grid.constant * grid.unit), "loss": LOSS,
-            "view": view, "constant of view": float(view.grid(1).constant * view.grid(1).unit),
+            "view": view, "part of range": min(max(problem.rows * strength(budget) / 200, 0.5), 1.5),
+            "constant of view": float(view.grid(1).constant * view.grid(1).unit),
         }  # fmt: skip
 
     def bought(self, problem: Problem) -> Mapping[str, float]:
         """Moments where rows are whitened; products, a histogram, and what the last step takes."""
-        signal = problem.rows * strength(problem.budget)
-        moments = {} if signal < UNWHITENED * problem.n_weights else {"moments": self.moments}
-        return {**moments, "cross": self.cross, "sizes": self.sizes, **calibration_shares(signal)}
+        whiten = problem.rows * strength(problem.budget) >= UNWHITENED * problem.n_weights
+        first = {"moments": self.moments, "cross": self.cross, "sizes": self.sizes} if whiten else {}
+        return {**first, **calibration_shares(problem, near=whiten)}
 
     def noises(self, problem: Problem, schedule: Mapping[str, Any], multipliers: Mapping[str, float]) -> dict[str, Any]:
         """The floor of the spectrum, and the noise of products, counts and the last mean."""
@@ -139,21 +141,14 @@ class WhitenedRegression(PaidMinimum):
         names = {"count": "sizes", "count of margins": "margins", "count of residuals": "spread"}
         found |= {name: multipliers[key] * moves for name, key in names.items() if key in multipliers}
         found["price"] = multipliers["last"] * moves / problem.rows
-        return {**found, "noise of products": multipliers["cross"] * moves * schedule["clip"]}
+        return {**found, "noise of products": multipliers.get("cross", 0.0) * moves * schedule["clip"]}
 
     def run(self, problem: Problem, schedule: Mapping[str, Any], curator: Curator, ask: Ask) -> Weights:
         """Whiten, fit roughly, find the threshold, minimise at it, shrink, map back, calibrate."""
         p, whiten = problem.n_weights - problem.has_intercept, "floor" in schedule
-        towards = np.eye(p) * (SPREAD / problem.radius)
+        towards, threshold = np.eye(p) * (SPREAD / problem.radius), BLIND * schedule["largest"]
         if whiten:
-            noisy = np.asarray(ask.moments(curator.second_moments()))[:p, :p]
-            towards = whitening(noisy / problem.rows, schedule["floor"], 1 - schedule["part"])
-        view = curator.transformed(towards, schedule["bounds"], weight_norm=schedule["cap"])
-        products = view.gradient(problem.loss, np.zeros(problem.n_weights), Clip(schedule["clip"], "l2"))
-        rough = self._rough(-np.asarray(ask.cross(products)), schedule, problem)
-        edges = schedule["largest"] * 2.0 ** (np.arange(1 - BINS, 1) / 2)
-        counts = np.asarray(ask.sizes(view.slope_histogram(problem.loss, rough, edges)))
-        threshold = edge_at(counts, edges, self.quantile, schedule["count"], problem.rows) * schedule["grown"]
+            towards, threshold = self._whitened(problem, schedule, curator, ask)
         ask.released["towards"], ask.released["threshold"] = towards, threshold
         scaled = curator.transformed(towards, schedule["bounds"], schedule["cap"], target_factor=1 / threshold)
         tilt, facts = ask.tilt(problem.shape), {"slack": schedule["slack"], "n_rows": problem.rows_at_most}
@@ -165,9 +160,22 @@ class WhitenedRegression(PaidMinimum):
         if whiten:
             found[:p] *= shrinkage(found[:p], threshold * schedule["sigma"] / (BEND * each))
         level = float(found[p:].sum()) * schedule["constant"]
-        slopes, level = calibrated(problem, schedule, curator, ask, towards.T @ found[:p], level, whiten)
+        slopes, level = calibrated(problem, schedule, curator, ask, towards.T @ found[:p], level)
         constant = float(max(problem.grid.constant, 1) * problem.grid.unit)
         return np.append(slopes, level / constant) if problem.has_intercept else slopes
+
+    def _whitened(self, problem: Problem, schedule: Mapping[str, Any], curator: Curator, ask: Ask) -> tuple[Any, float]:
+        """The map that whitens rows, and the threshold from residuals of a rough fit."""
+        p = problem.n_weights - problem.has_intercept
+        noisy = np.asarray(ask.moments(curator.second_moments()))[:p, :p]
+        towards = whitening(noisy / problem.rows, schedule["floor"], 1 - schedule["part"])
+        view = curator.transformed(towards, schedule["bounds"], weight_norm=schedule["cap"])
+        products = view.gradient(problem.loss, np.zeros(problem.n_weights), Clip(schedule["clip"], "l2"))
+        rough = self._rough(-np.asarray(ask.cross(products)), schedule, problem)
+        edges = schedule["largest"] * 2.0 ** (np.arange(1 - BINS, 1) / 2)
+        counts = np.asarray(ask.sizes(view.slope_histogram(problem.loss, rough, edges)))
+        usual = edge_at(counts, edges, self.quantile, schedule["count"], problem.rows)
+        return towards, usual * schedule["grown"]
 
     def _rough(self, cross: Floats, schedule: Mapping[str, Any], problem: Problem) -> Floats:
         """The fit if whitened rows had second moments as planned, its slopes shrunk."""
