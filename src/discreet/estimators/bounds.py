@@ -42,7 +42,7 @@ SHARES = {
     "lengths": 0.01, "centre": 0.03, "sizes": 0.01, "odd entries": 0.01, "odd columns": 0.06, "frequencies": 0.05,
 }  # fmt: skip
 AMPLE = 600.0  # rows times mu, per column: with more, public bounds are kept as they are
-DEAR, WIDE = 300.0, 2000.0  # rows times mu: below, ranges of targets get more; public ones are narrowed
+DEAR, WIDE = 300.0, 2000.0  # rows times mu: below, ranges of targets get a greater part; public ones are narrowed
 ROOM = 0.25  # beyond the range of a column, in its width
 MOST_COLUMNS = 4096  # for a histogram of each
 FEWEST_WORDS = 1000  # columns: fewer are hardly words
@@ -265,8 +265,9 @@ class BoundsBuyer:
     # noise -----------------------------------------------------------------------------------------------------------
     def _mechanism(self, name: str) -> Gaussian | Laplace:
         source, share = self.source.child("bounds", name), SHARES[name]
-        if name.startswith("target") and self.n_rows * strength(self.budget) < DEAR:
-            share *= 5.0 if name == "target" else 2.7
+        if name.startswith("target"):
+            dear = (DEAR / (self.n_rows * strength(self.budget))) ** 2
+            share *= min(max(dear, 1.0), 5.0 if name == "target" else 2.7)
         if self.budget.is_pure:
             part = self.budget.split([share, 1 - share])[0]
             return Laplace(part.epsilon, source=source)

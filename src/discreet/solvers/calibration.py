@@ -59,7 +59,7 @@ def calibration_bounds(problem: Problem) -> RowBounds:
     """
     constant = 1.0 if problem.has_intercept else 0.0
     few = problem.rows * strength(problem.budget) < SCARCE
-    longest = 1.25 if few else 3.5  # long margins cost noise; without them slopes come out too large
+    longest = 1.25 if few else 2.5  # long margins cost noise; without them slopes come out too large
     return RowBounds(l2=longest, intercept=constant, weight=problem.bounds.weight, y=problem.bounds.y)
 
 
@@ -130,8 +130,8 @@ def _pair(problem: Problem, view: Curator, ask: Ask) -> tuple[float, float]:
     sealed = view.second_moments()
     found, noise = np.atleast_2d(ask.pair(sealed)) / problem.rows, ask.deviation("pair", sealed) / problem.rows
     lean = float(found[0, 1]) if problem.has_intercept else 0.0
-    lean *= shrinkage(np.array([lean]), noise / 2)
-    return lean, max(float(found[0, 0]) - lean**2, noise, 0.1)
+    lean *= shrinkage(np.array([lean]), noise)
+    return lean, max(float(found[0, 0]) - lean**2, noise, 0.25)
 
 
 def _level(problem: Problem, bounds: RowBounds, curator: Curator, ask: Ask, largest: float) -> tuple[float, float]:

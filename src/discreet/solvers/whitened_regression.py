@@ -16,7 +16,7 @@ from discreet.accounting.published import strength
 from discreet.curator import Clip, Curator, RowBounds
 from discreet.losses import PseudoHuberLoss
 from discreet.solvers.base import Ask, Problem, Weights
-from discreet.solvers.calibration import calibrated, calibration_bounds, calibration_shares
+from discreet.solvers.calibration import SCARCE, calibrated, calibration_bounds, calibration_shares
 from discreet.solvers.paid_minimum import PaidMinimum
 from discreet.solvers.released import edge_at, goe_level, shrinkage, whitening
 from discreet.solvers.whitened_objective_perturbation import WIDEST
@@ -114,7 +114,8 @@ class WhitenedRegression(PaidMinimum):
         grid = bounds.grid(problem.n_weights - problem.has_intercept)
         radius = float(grid.l2 * grid.unit)
         left = 1 - sum(self.bought(problem).values())  # the determinant needs room, the more so the less noise is left
-        ridge = max(0.8 / left, 1.0) * shared_ratio(budget, LOSS.name) * weight * cap * radius
+        room = 1.0 if problem.rows * strength(budget) >= SCARCE else 2.5  # what was bought before took more there
+        ridge = room * max(0.8 / left, 1.0) * shared_ratio(budget, LOSS.name) * weight * cap * radius
         (rows,) = weight_capped(cap, radius, ridge=ridge)
         view = calibration_bounds(problem)
         kappa = math.nextafter(weight * rows.kappa, math.inf)
