@@ -165,7 +165,9 @@ def main() -> None:
     if options.designs:
         designs = [d for d in designs if d.name.startswith(tuple(options.designs))]
     found = []
-    for line in ratios(designs, options.rows, options.epsilons, options.repeats or (3 if options.quick else 8), options.first):
+    for line in ratios(
+        designs, options.rows, options.epsilons, options.repeats or (3 if options.quick else 8), options.first
+    ):
         print(line, flush=True)
         found.append(line)
     (above, where), (rise, there) = worst(found), rises(found)

@@ -13,7 +13,7 @@ from sklearn.base import RegressorMixin
 from discreet.curator import RowBounds
 from discreet.estimators.base import PrivateLinearModel, Targets
 from discreet.estimators.bounds import BoundsBuyer
-from discreet.estimators.checks import positive_number
+from discreet.estimators.checks import given_range, positive_number
 from discreet.estimators.statement import Look
 from discreet.losses import Loss, PoissonLoss, PseudoHuberLoss, QuantileLoss, SquaredLoss
 from discreet.penalties.base import Penalty
@@ -94,7 +94,7 @@ class _Regressor(RegressorMixin, PrivateLinearModel):
             low, high = self._tidied(*buyer.target())
             looks = []
         else:
-            low, high = _range(self.bounds_y)
+            low, high = given_range(self.bounds_y)
             looks = [Look("range of the target", "public", f"given: {low:g} to {high:g}")]
             if self.narrows and self.penalty is None and self.fit_intercept and buyer.unsure:
                 found = self._tidied(*buyer.target_within(low, high))
@@ -117,7 +117,7 @@ class _Regressor(RegressorMixin, PrivateLinearModel):
     def _check_parameters(self) -> Neighbours:
         neighbors = super()._check_parameters()
         if not (isinstance(self.bounds_y, str) and self.bounds_y == "private"):
-            _range(self.bounds_y)
+            given_range(self.bounds_y)
         return neighbors
 
     def _tidied(self, low: float, high: float) -> tuple[float, float]:
@@ -137,18 +137,6 @@ class _Regressor(RegressorMixin, PrivateLinearModel):
         unit = self.reach_ / max(abs(b) for b in limits)
         low, high = ((self.bounds_.y_centre + b) * unit for b in limits)
         return np.asarray(np.clip(margins, low, high))
-
-
-def _range(limits: Any) -> tuple[float, float]:
-    try:
-        low, high = (float(b) for b in limits)
-    except (TypeError, ValueError):
-        raise ValueError(
-            f"bounds_y={limits!r} must be 'private' or (low, high), the public range of the target"
-        ) from None
-    if not (np.isfinite([low, high]).all() and low < high):
-        raise ValueError(f"bounds_y={limits!r} must be finite, with low below high")
-    return low, high
 
 
 class LinearRegression(_Regressor):
@@ -385,7 +373,7 @@ class PoissonRegressor(_Regressor):
 
     def _check_parameters(self) -> Neighbours:
         neighbors = super()._check_parameters()
-        if not isinstance(self.bounds_y, str) and _range(self.bounds_y)[0] < 0:
+        if not isinstance(self.bounds_y, str) and given_range(self.bounds_y)[0] < 0:
             raise ValueError(f"bounds_y={self.bounds_y!r} must start at 0 or above: the target is a count")
         return neighbors
 

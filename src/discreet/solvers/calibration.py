@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,20 +20,31 @@ from discreet.losses import SquaredLoss
 from discreet.solvers.base import Ask, Problem
 from discreet.solvers.released import edge_at, shrinkage
 
-__all__ = ["best_clip", "calibrated", "calibration_bounds", "calibration_shares"]
+__all__ = [
+    "SCARCE",
+    "Direction",
+    "best_clip",
+    "calibrated",
+    "calibration_bounds",
+    "calibration_shares",
+    "direction",
+    "level_sum",
+]
 
 Floats = NDArray[np.float64]
 SCARCE = 300.0  # rows times mu: below, most of the budget goes to the mean, and its clip is the range
 FEWEST = 120.0  # rows times mu: below, a mean is hardly known to a tenth of the deviation of targets
 MARGIN_BINS, RESIDUAL_BINS = 8, 16  # each twice the one before
 QUANTILE = 0.75  # of margins, whose 1.5-fold becomes one
+LEAST = 0.25  # variance of margins in their unit: a third where they are normal
+MOST = 0.5  # no variance of margins is larger, unless their unit came out too small
 UNSEEN = 2.0  # how far beyond the best clip of what noisy counts show
 
 
 def calibration_shares(problem: Problem, *, near: bool) -> dict[str, float]:
     """The parts of mu squared for the releases of this step; `near` says whether a fit comes near to least squares.
 
-    A mean misses by its clip over rows times mu and the root of the share; a tenth of the deviation is 1 % of the error.
+    A mean misses by its clip over rows times mu and the root of the share; a tenth of the deviation is 1 % of error.
 
     >>> from discreet.privacy import Budget
     >>> many = Problem(SquaredLoss(), RowBounds(l2=1.0, y=(-1, 1)), 10, 100_000, Budget(1, 1e-6))
@@ -79,17 +90,40 @@ def best_clip(counts: Floats, edges: Floats, noise: float, price: float, n_rows:
     return min(UNSEEN * float(edges[(lost**2 + (price * edges) ** 2).argmin()]), float(edges[-1]))
 
 
-def calibrated(
-    problem: Problem, schedule: Mapping[str, Any], curator: Curator, ask: Ask, slopes: Floats, level: float
-) -> tuple[Floats, float]:
-    """Slopes times a factor, and the level, both of least squares on the margins alone.
+@dataclass(frozen=True)
+class Direction:
+    """Rows seen along one direction: margins in a released unit, with their mean weight, mean and variance.
 
-    `slopes` and `level` are released; residuals from them are cut at a released clip.  A factor that is below its noise
-    is 0; the level is drawn to the middle of the range by as much as its noise is comparable with that range.
+    Examples
+    --------
+    >>> Direction(np.array([1.0]), 2.0, None, 1.0, 0.0, 0.5).slopes(3.0)
+    array([1.5])
     """
+
+    way: Floats
+    unit: float
+    view: Any
+    weight: float
+    lean: float
+    square: float
+
+    def slopes(self, length: float) -> Floats:
+        """Those that change by `length` for each unit of the margins."""
+        return length / self.unit * self.way
+
+    def length(self, start: float, off: Floats, noise: float) -> float:
+        """The least-squares slope on margins, of residuals beyond `start`: at least 0, and 0 where noise explains it."""
+        first = float(off[0]) - (self.lean * float(off[1]) if off.size > 1 else 0.0)
+        moved = first / (self.weight * self.square) * min(MOST / self.square, 1.0)  # if long ones are cut
+        found = max(start + moved, 0.0)
+        deviation = noise * math.hypot(1.0, self.lean) / (self.weight * self.square)
+        return found * shrinkage(np.array([found]), deviation)
+
+
+def direction(problem: Problem, schedule: Mapping[str, Any], curator: Curator, ask: Ask, slopes: Floats) -> Direction:
+    """Buy the usual size of margins along released slopes, and their second moments with the constant."""
     size, bounds = float(np.linalg.norm(slopes)), schedule["view"]
     way = slopes / size if size > 0 and math.isfinite(size) else np.eye(slopes.size)[0]
-    size = size if math.isfinite(size) else 0.0
     # squared margins: residuals from targets that are nothing, times the length of a row of one entry
     whole = RowBounds(l2=problem.radius, weight=bounds.weight, y=(0.0, 2.0**-30))
     margins = curator.transformed(way[None, :], whole, target_factor=2.0**-60)
@@ -97,46 +131,56 @@ def calibrated(
     counts = np.asarray(ask.margins(margins.slope_histogram(SquaredLoss(), np.ones(1), edges)))
     unit = 1.5 * math.sqrt(edge_at(counts, edges, QUANTILE, schedule["count of margins"], problem.rows))
     view = curator.transformed(way[None, :] / unit, bounds)
-    lean, square = _pair(problem, view, ask)
-    largest, constant = schedule["largest"], float(schedule["constant of view"])
-    theta, clip, noise = np.zeros(view.n_weights), schedule["part of range"] * largest, math.inf
+    sealed = view.second_moments()
+    pair, noise = np.atleast_2d(ask.pair(sealed)) / problem.rows, ask.deviation("pair", sealed) / problem.rows
+    weight, lean = 1.0, 0.0
+    if problem.has_intercept:
+        weight = 1.0 if abs(pair[1, 1] - 1) < 3 * noise else max(float(pair[1, 1]), noise, 1e-3)
+        lean = float(pair[0, 1]) / weight
+    square = max(float(pair[0, 0]) / weight - lean**2, noise / weight, LEAST)
+    ask.released["way"], ask.released["unit"] = way, unit
+    return Direction(way, unit, view, weight, lean, square)
+
+
+def level_sum(problem: Problem, bounds: RowBounds, curator: Curator, middle: float, reach: float) -> Any:
+    """The sealed sum of what targets, that lie within `reach` of the middle of their range, lie above it."""
+    constant = RowBounds(l2=2.0**-8, intercept=1.0, weight=bounds.weight, y=problem.bounds.y)
+    alone = curator.transformed(np.zeros((1, problem.n_weights - problem.has_intercept)), constant)
+    return alone.gradient(SquaredLoss(), np.array([0.0, middle]), Clip(bounds.weight * reach, "l2"))
+
+
+def calibrated(
+    problem: Problem, schedule: Mapping[str, Any], curator: Curator, ask: Ask, slopes: Floats, level: float
+) -> tuple[Floats, float]:
+    """Slopes times a factor, and the level, both of least squares on the margins alone.
+
+    `slopes` and `level` are released; residuals from them, or where rows are few from the mean alone, are cut at a
+    released clip.  A factor below its noise is 0; the level is drawn to the middle of the range by as much as its
+    noise is comparable with that range.
+    """
+    size, bounds, largest = float(np.linalg.norm(slopes)), schedule["view"], schedule["largest"]
+    seen = direction(problem, schedule, curator, ask, slopes)
+    theta, clip, noise = np.zeros(seen.view.n_weights), schedule["part of range"] * largest, math.inf
     if "count of residuals" in schedule:
-        theta[0] = min(size * unit, 2 * largest)
-        theta[1:] = np.clip(level, -largest, largest) / constant
+        theta[0] = min(size * seen.unit, 2 * largest) if math.isfinite(size) else 0.0
+        theta[1:] = np.clip(level, -largest, largest) / max(schedule["constant of view"], 0.5)
         edges = 8 * largest * 2.0 ** np.arange(1.0 - RESIDUAL_BINS, 1.0)
-        counts = np.asarray(ask.spread(view.slope_histogram(SquaredLoss(), theta, edges)))
+        counts = np.asarray(ask.spread(seen.view.slope_histogram(SquaredLoss(), theta, edges)))
         clip = best_clip(counts, edges, schedule["count of residuals"], schedule["price"], problem.rows)
     elif problem.has_intercept:
-        theta[1:], noise = _level(problem, bounds, curator, ask, largest)
-    ask.released["way"], ask.released["unit"], ask.released["clip"] = way, unit, clip
-    sealed = view.gradient(SquaredLoss(), theta, Clip(clip * bounds.weight, "l2"))
-    off = -np.asarray(ask.last(sealed)).ravel() / problem.rows
-    own = ask.deviation("last", sealed) / problem.rows
-    first = float(off[0]) - (lean * float(off[1]) if problem.has_intercept else 0.0)
-    length = max(float(theta[0]) + first / square, 0.0)
-    length *= shrinkage(np.array([length]), own * math.hypot(1.0, lean) / square)
+        sealed = level_sum(problem, bounds, curator, 0.0, largest)
+        noise = ask.deviation("level", sealed) / (problem.rows * seen.weight)
+        theta[1:] = -float(np.asarray(ask.level(sealed))[-1]) / (problem.rows * seen.weight)
+        theta[1:] = np.clip(theta[1:], -largest, largest)
+    ask.released["clip"] = clip
+    sealed = seen.view.gradient(SquaredLoss(), theta, Clip(clip * bounds.weight, "l2"))
+    off, own = -np.asarray(ask.last(sealed)).ravel() / problem.rows, ask.deviation("last", sealed) / problem.rows
+    length = seen.length(float(theta[0]), off, own)
     if not problem.has_intercept:
-        return length / unit * way, 0.0
+        return seen.slopes(length), 0.0
     level = float(theta[1])
     if noise == math.inf:
-        level, noise = level + float(off[1]), own
-    level -= lean * (length - float(theta[0]))
-    level *= constant * largest**2 / (largest**2 + 4 * noise**2)
-    return length / unit * way, float(np.clip(level, -largest, largest))
-
-
-def _pair(problem: Problem, view: Curator, ask: Ask) -> tuple[float, float]:
-    """The noisy mean of margins, 0 if noise explains it, and their variance, no less than its noise."""
-    sealed = view.second_moments()
-    found, noise = np.atleast_2d(ask.pair(sealed)) / problem.rows, ask.deviation("pair", sealed) / problem.rows
-    lean = float(found[0, 1]) if problem.has_intercept else 0.0
-    lean *= shrinkage(np.array([lean]), noise)
-    return lean, max(float(found[0, 0]) - lean**2, noise, 0.25)
-
-
-def _level(problem: Problem, bounds: RowBounds, curator: Curator, ask: Ask, largest: float) -> tuple[float, float]:
-    """The noisy mean of the targets around the middle of their range, and the deviation of its noise."""
-    constant = RowBounds(l2=2.0**-8, intercept=1.0, weight=bounds.weight, y=bounds.y)
-    alone = curator.transformed(np.zeros((1, problem.n_weights - problem.has_intercept)), constant)
-    sealed = alone.gradient(SquaredLoss(), np.zeros(2), Clip(bounds.weight * largest, "l2"))
-    return -float(np.asarray(ask.level(sealed))[-1]) / problem.rows, ask.deviation("level", sealed) / problem.rows
+        level, noise = level + float(off[1]) / seen.weight, own / seen.weight
+    level -= seen.lean * (length - float(theta[0]))
+    level *= schedule["constant of view"] * largest**2 / (largest**2 + 4 * noise**2)
+    return seen.slopes(length), float(np.clip(level, -largest, largest))

@@ -18,8 +18,10 @@ from discreet.mechanisms.base import Mechanism
 from discreet.solvers.base import Plan, Problem, Solver
 from discreet.solvers.queries import LinearTerm, NoisySum, Query
 
-__all__ = ["PaidMinimum"]
+__all__ = ["SPREAD", "UNWHITENED", "PaidMinimum"]
 
+UNWHITENED = 12.0  # rows times mu, per weight: below, second moments are too dear to whiten by
+SPREAD = 1.5  # the length of the longest row that isn't whitened
 TOLERANCE = 0.02  # of mu, for the tolerance of the minimum
 
 

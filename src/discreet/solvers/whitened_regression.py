@@ -17,7 +17,7 @@ from discreet.curator import Clip, Curator, RowBounds
 from discreet.losses import PseudoHuberLoss
 from discreet.solvers.base import Ask, Problem, Weights
 from discreet.solvers.calibration import SCARCE, calibrated, calibration_bounds, calibration_shares
-from discreet.solvers.paid_minimum import PaidMinimum
+from discreet.solvers.paid_minimum import SPREAD, UNWHITENED, PaidMinimum
 from discreet.solvers.released import edge_at, goe_level, shrinkage, whitening
 from discreet.solvers.whitened_objective_perturbation import WIDEST
 
@@ -28,9 +28,7 @@ BINS = 24  # of residual sizes, each a root of two below the one before, down to
 LOSS = PseudoHuberLoss(1.0)  # of targets in units of the threshold
 BEND = 0.5  # what is left at least of a square's curvature where a quarter of the rows are beyond the threshold
 FLOOR = 0.7  # what is added to the spectrum, in units of the spectral norm of the noise
-UNWHITENED = 12.0  # rows times mu, per weight: below, second moments are too dear to whiten by
 BLIND = 0.25  # the threshold without a look at residuals, relative to the largest target
-SPREAD = 1.5  # the length of the longest row that isn't whitened
 WEAK = 20.0  # rows times mu, per weight: below, long rows are cut sooner
 WHOLE = 0.8  # what is left of it usually
 
