@@ -38,6 +38,7 @@ MARGIN_BINS, RESIDUAL_BINS = 8, 16  # each twice the one before
 QUANTILE = 0.75  # of margins, whose 1.5-fold becomes one
 LEAST = 0.25  # variance of margins in their unit: a third where they are normal
 MOST = 0.5  # no variance of margins is larger, unless their unit came out too small
+OVERFIT = 0.8  # of the part of James and Stein's factor that is due to the rows
 UNSEEN = 2.0  # how far beyond the best clip of what noisy counts show
 
 
@@ -112,7 +113,7 @@ class Direction:
         return length / self.unit * self.way
 
     def length(self, start: float, off: Floats, noise: float) -> float:
-        """The least-squares slope on margins, of residuals beyond `start`: at least 0, and 0 where noise explains it."""
+        """The least-squares slope on margins, beyond `start`: at least 0, and 0 where noise explains it."""
         first = float(off[0]) - (self.lean * float(off[1]) if off.size > 1 else 0.0)
         moved = first / (self.weight * self.square) * min(MOST / self.square, 1.0)  # if long ones are cut
         found = max(start + moved, 0.0)
@@ -135,7 +136,7 @@ def direction(problem: Problem, schedule: Mapping[str, Any], curator: Curator, a
     pair, noise = np.atleast_2d(ask.pair(sealed)) / problem.rows, ask.deviation("pair", sealed) / problem.rows
     weight, lean = 1.0, 0.0
     if problem.has_intercept:
-        weight = 1.0 if abs(pair[1, 1] - 1) < 3 * noise else max(float(pair[1, 1]), noise, 1e-3)
+        weight = 1.0 if abs(pair[1, 1] - 1) < 5 * noise else max(float(pair[1, 1]), noise, 1e-3)
         lean = float(pair[0, 1]) / weight
     square = max(float(pair[0, 0]) / weight - lean**2, noise / weight, LEAST)
     ask.released["way"], ask.released["unit"] = way, unit
@@ -150,14 +151,15 @@ def level_sum(problem: Problem, bounds: RowBounds, curator: Curator, middle: flo
 
 
 def calibrated(
-    problem: Problem, schedule: Mapping[str, Any], curator: Curator, ask: Ask, slopes: Floats, level: float
+    problem: Problem, schedule: Mapping[str, Any], curator: Curator, ask: Ask, fit: tuple[Floats, float, float]
 ) -> tuple[Floats, float]:
     """Slopes times a factor, and the level, both of least squares on the margins alone.
 
-    `slopes` and `level` are released; residuals from them, or where rows are few from the mean alone, are cut at a
-    released clip.  A factor below its noise is 0; the level is drawn to the middle of the range by as much as its
-    noise is comparable with that range.
+    `fit` has released slopes and level, and the usual size of residuals.  Residuals (where rows are few, from the mean
+    alone) are cut at a released clip.  A factor below its noise is 0; the level is drawn to the middle of the range by
+    as much as its noise is comparable with that range.
     """
+    slopes, level, usual = fit
     size, bounds, largest = float(np.linalg.norm(slopes)), schedule["view"], schedule["largest"]
     seen = direction(problem, schedule, curator, ask, slopes)
     theta, clip, noise = np.zeros(seen.view.n_weights), schedule["part of range"] * largest, math.inf
@@ -176,6 +178,8 @@ def calibrated(
     sealed = seen.view.gradient(SquaredLoss(), theta, Clip(clip * bounds.weight, "l2"))
     off, own = -np.asarray(ask.last(sealed)).ravel() / problem.rows, ask.deviation("last", sealed) / problem.rows
     length = seen.length(float(theta[0]), off, own)
+    square = length**2 * seen.square * problem.rows  # slopes of few rows fit their noise, and margins don't tell
+    length *= max(0.0, 1.0 - OVERFIT * usual**2 * max(slopes.size - 2, 0) / square) if square > 0 else 0.0
     if not problem.has_intercept:
         return seen.slopes(length), 0.0
     level = float(theta[1])

@@ -12,17 +12,30 @@ from discreet.accounting.events import compose
 from discreet.accounting.objective_choice import tail_of
 from discreet.accounting.objective_perturbation import ObjectivePerturbationDpEvent
 from discreet.accounting.plan_cache import cached
+from discreet.accounting.published import strength
 from discreet.curator.minimise import provable_tolerance
 from discreet.mechanisms import Gaussian, Perturbation
 from discreet.mechanisms.base import Mechanism
 from discreet.solvers.base import Plan, Problem, Solver
 from discreet.solvers.queries import LinearTerm, NoisySum, Query
 
-__all__ = ["SPREAD", "UNWHITENED", "PaidMinimum"]
+__all__ = ["SPREAD", "PaidMinimum", "whitens"]
 
 UNWHITENED = 12.0  # rows times mu, per weight: below, second moments are too dear to whiten by
 SPREAD = 1.5  # the length of the longest row that isn't whitened
 TOLERANCE = 0.02  # of mu, for the tolerance of the minimum
+
+
+def whitens(problem: Problem) -> bool:
+    """Whether rows times mu afford second moments.
+
+    >>> from discreet.curator import RowBounds
+    >>> from discreet.losses import SquaredLoss
+    >>> from discreet.privacy import Budget
+    >>> [whitens(Problem(SquaredLoss(), RowBounds(l2=1.0), p, 2000, Budget(1, 1e-6))) for p in (10, 100)]
+    [True, False]
+    """
+    return problem.rows * strength(problem.budget) >= UNWHITENED * problem.n_weights
 
 
 class PaidMinimum(Solver):

@@ -17,14 +17,13 @@ from discreet.curator import Clip, Curator, RowBounds
 from discreet.losses import PoissonLoss, SquaredLoss
 from discreet.solvers.base import Ask, Problem, Weights
 from discreet.solvers.calibration import SCARCE, Direction, calibration_bounds, calibration_shares, direction, level_sum
-from discreet.solvers.paid_minimum import SPREAD, UNWHITENED, PaidMinimum
+from discreet.solvers.paid_minimum import SPREAD, PaidMinimum, whitens
 from discreet.solvers.released import goe_level, whitening, without_ridge
 from discreet.solvers.whitened_objective_perturbation import WIDEST
 
 __all__ = ["WhitenedPoisson"]
 
 Floats = NDArray[np.float64]
-BOUGHT = ("moments", "level", "total")
 SHAPE = "two_sided"  # of the curvature: a small count can be steep and curved at once
 FLOOR = 0.7  # what is added to the spectrum, in units of the spectral norm of the noise
 PART = 0.3  # the constant's part of the mean squared norm
@@ -42,8 +41,8 @@ class WhitenedPoisson(PaidMinimum):
 
     Parameters
     ----------
-    moments, level, total : float, default=0.12, 0.11, 0.02
-        The parts of mu squared that buy second moments, the sum of the counts and that of sample weights.
+    moments, total : float, default=0.12, 0.02
+        The parts of mu squared that buy second moments and the sum of sample weights.
     top : float, default=4
         Where counts, and the means that are modelled, are cut, in units of the mean count.
     longest : float, default=2
@@ -53,18 +52,19 @@ class WhitenedPoisson(PaidMinimum):
 
     Notes
     -----
-    *Privacy.* Guarantee: three Gaussian releases composed with the refined profile of one perturbed minimum, and with
+    *Privacy.* Guarantee: Gaussian releases composed with the refined profile of one perturbed minimum, and with
     everything bought before.  Neighbours: those of the curator.  Public: all numbers of the plan; the map, the unit of
     the counts and the shrinkage are functions of releases.  Bounded by: the squared row norm; the range of the counts;
-    the cap times the top.  Proof: ``proofs/whitened_poisson.md``.
+    the cap times the top; clips.  Proof: ``proofs/whitened_poisson.md``, and of the last step
+    ``proofs/calibration.md``.
 
     Examples
     --------
     >>> from discreet.privacy import Budget
     >>> bounds = RowBounds(l2=1.0, intercept=0.1, y=(0, 100))
     >>> plan = WhitenedPoisson().plan(Problem(PoissonLoss(4.7), bounds, 10, 100_000, Budget(1, 1e-6)))
-    >>> sorted(plan.mechanisms), plan.schedule["cap"] > 1
-    (['level', 'moments', 'tilt', 'total', 'weights'], True)
+    >>> sorted(plan.mechanisms)
+    ['last', 'level', 'margins', 'moments', 'pair', 'tilt', 'total', 'weights']
     """
 
     name: ClassVar[str] = "whitened_poisson"
@@ -73,16 +73,15 @@ class WhitenedPoisson(PaidMinimum):
     shape: ClassVar[str] = SHAPE
 
     moments: float = 0.12
-    level: float = 0.11
     total: float = 0.02
     top: float = 4.0
     longest: float = 2.0
     growth: float = 80.0
 
     def __post_init__(self) -> None:
-        shares = [getattr(self, name) for name in BOUGHT]
-        if min(shares) <= 0 or sum(shares) >= 1 or min(self.top, self.longest, self.growth) < 1:
-            raise ValueError(f"{self}: shares must be positive and leave a part over, the others at least 1")
+        shares = (self.moments, self.total)
+        if min(shares) <= 0 or sum(shares) >= 0.3 or min(self.top, self.longest, self.growth) < 1:
+            raise ValueError(f"{self}: shares must be positive and leave 0.7 over, the others at least 1")
 
     def refuse(self, problem: Problem) -> str | None:
         """Other losses, counts without a range, no level to start from, tables too wide for a released matrix."""
@@ -117,14 +116,13 @@ class WhitenedPoisson(PaidMinimum):
             "clip": weight * (high - low) / 2,
             "constant": float(grid.constant * grid.unit), "view": view,
             "part of range": min(max(signal / 200, 0.5), 1.5),
-            "scarce": signal < max(SCARCE, UNWHITENED * problem.n_weights),
+            "scarce": signal < SCARCE or not whitens(problem),
             "constant of view": float(view.grid(1).constant * view.grid(1).unit),
         }  # fmt: skip
 
     def bought(self, problem: Problem) -> Mapping[str, float]:
         """Moments where rows are whitened; the sums of counts and weights, and what says whether slopes are noise."""
-        whiten = problem.rows * strength(problem.budget) >= UNWHITENED * problem.n_weights
-        moments = {"moments": self.moments} if whiten else {}
+        moments = {"moments": self.moments} if whitens(problem) else {}
         return {**moments, "total": self.total, **calibration_shares(problem, near=False)}
 
     def noises(self, problem: Problem, schedule: Mapping[str, Any], multipliers: Mapping[str, float]) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from discreet.curator import Clip, Curator, RowBounds
 from discreet.losses import PseudoHuberLoss
 from discreet.solvers.base import Ask, Problem, Weights
 from discreet.solvers.calibration import SCARCE, calibrated, calibration_bounds, calibration_shares
-from discreet.solvers.paid_minimum import SPREAD, UNWHITENED, PaidMinimum
+from discreet.solvers.paid_minimum import SPREAD, PaidMinimum, whitens
 from discreet.solvers.released import edge_at, goe_level, shrinkage, whitening
 from discreet.solvers.whitened_objective_perturbation import WIDEST
 
@@ -41,7 +41,8 @@ class WhitenedRegression(PaidMinimum):
     (paid products with the target) leaves residuals whose `quantile` is read off a noisy histogram.  From
     ``rows * mu / weights = growth`` on, threshold and cap grow with the root of that ratio, so that the minimum
     becomes that of least squares.  Slopes that are below the noise are shrunk to zero (James and Stein), after the
-    release.
+    release.  Where rows times mu are below 12 per weight, rows stay as they are and the threshold is a quarter of the
+    range.  Last, length and level are paid for again: least squares of two weights, on the margins.
 
     Parameters
     ----------
@@ -56,10 +57,11 @@ class WhitenedRegression(PaidMinimum):
 
     Notes
     -----
-    *Privacy.* Guarantee: three Gaussian releases composed with the refined profile of one perturbed minimum, and with
-    everything bought before.  Neighbours: those of the curator.  Public: all numbers of the plan; maps, threshold and
+    *Privacy.* Guarantee: Gaussian releases composed with the refined profile of one perturbed minimum, and with
+    everything bought before.  Neighbours: those of the curator.  Public: all numbers of the plan; maps, thresholds and
     shrinkage are functions of releases.  Bounded by: the squared row norm; the cap on weighted rows times the range of
-    the target; one bin for each row; the cap.  Proof: ``proofs/whitened_regression.md``.
+    the target; one bin for each row; released clips.  Proof: ``proofs/whitened_regression.md``, and of the last step
+    ``proofs/calibration.md``.
 
     Examples
     --------
@@ -67,8 +69,8 @@ class WhitenedRegression(PaidMinimum):
     >>> from discreet.privacy import Budget
     >>> problem = Problem(SquaredLoss(), RowBounds(l2=1.0, y=(-1, 1)), 10, 100_000, Budget(1, 1e-6))
     >>> plan = WhitenedRegression().plan(problem)
-    >>> sorted(plan.mechanisms), plan.schedule["cap"] > 1
-    (['cross', 'moments', 'sizes', 'tilt', 'weights'], True)
+    >>> sorted(plan.mechanisms)
+    ['cross', 'last', 'margins', 'moments', 'pair', 'sizes', 'spread', 'tilt', 'weights']
     """
 
     name: ClassVar[str] = "whitened_regression"
@@ -85,8 +87,8 @@ class WhitenedRegression(PaidMinimum):
 
     def __post_init__(self) -> None:
         shares = (self.moments, self.cross, self.sizes)
-        if min(shares) <= 0 or sum(shares) >= 1 or not 0 < self.quantile < 1 or min(self.longest, self.growth) < 1:
-            raise ValueError(f"{self}: shares must be positive and leave a part over, longest, growth at least 1")
+        if min(shares) <= 0 or sum(shares) >= 0.3 or not 0 < self.quantile < 1 or min(self.longest, self.growth) < 1:
+            raise ValueError(f"{self}: shares must be positive and leave 0.7 over, longest, growth at least 1")
 
     def refuse(self, problem: Problem) -> str | None:
         """Other losses, targets without a range, tables too wide for a released matrix."""
@@ -127,7 +129,7 @@ class WhitenedRegression(PaidMinimum):
 
     def bought(self, problem: Problem) -> Mapping[str, float]:
         """Moments where rows are whitened; products, a histogram, and what the last step takes."""
-        whiten = problem.rows * strength(problem.budget) >= UNWHITENED * problem.n_weights
+        whiten = whitens(problem)
         first = {"moments": self.moments, "cross": self.cross, "sizes": self.sizes} if whiten else {}
         return {**first, **calibration_shares(problem, near=whiten)}
 
@@ -159,7 +161,8 @@ class WhitenedRegression(PaidMinimum):
         if whiten:
             found[:p] *= shrinkage(found[:p], threshold * schedule["sigma"] / (BEND * each))
         level = float(found[p:].sum()) * schedule["constant"]
-        slopes, level = calibrated(problem, schedule, curator, ask, towards.T @ found[:p], level)
+        usual = threshold / schedule["grown"] if whiten else threshold / 2
+        slopes, level = calibrated(problem, schedule, curator, ask, (towards.T @ found[:p], level, usual))
         constant = float(max(problem.grid.constant, 1) * problem.grid.unit)
         return np.append(slopes, level / constant) if problem.has_intercept else slopes
 
