@@ -68,7 +68,7 @@ def test_no_regime_is_caught_under_any_relation(case, relation):
         assert not result.caught, result
 
 
-@pytest.mark.parametrize("case", ["scarce and dear", "scarce counts"])
+@pytest.mark.parametrize("case", ["scarce and dear"])
 def test_the_attack_has_teeth(case):
     """At a promise a sixteenth of what the plan spends the alarm rings."""
     assert any(result.caught for result in attacked(case, "zero_out", 300, promised=1 / 16))

@@ -48,7 +48,8 @@ def calibration_shares(problem: Problem, *, near: bool) -> dict[str, float]:
     A mean misses by its clip over rows times mu and the root of the share; a tenth of the deviation is 1 % of error.
 
     >>> from discreet.privacy import Budget
-    >>> many = Problem(SquaredLoss(), RowBounds(l2=1.0, y=(-1, 1)), 10, 100_000, Budget(1, 1e-6))
+    >>> bounds = RowBounds(l2=1.0, intercept=0.1, y=(-1, 1))
+    >>> many = Problem(SquaredLoss(), bounds, 10, 100_000, Budget(1, 1e-6))
     >>> {name: round(share, 2) for name, share in calibration_shares(many, near=True).items()}
     {'margins': 0.02, 'pair': 0.02, 'spread': 0.04, 'last': 0.04}
     >>> sorted(calibration_shares(many, near=False))
@@ -82,7 +83,7 @@ def best_clip(counts: Floats, edges: Floats, noise: float, price: float, n_rows:
     >>> best_clip(np.array([0, 0, 0, 500.0, 400.0, 100.0, 0, 0]), edges, 0.1, 1e-4, 1000)
     8.0
     >>> best_clip(np.array([0, 0, 0, 500.0, 400.0, 100.0, 0, 0]), edges, 0.1, 1.0, 1000)
-    0.5
+    2.0
     """
     above = np.cumsum(counts[::-1])[::-1][1:] / n_rows
     slack = 2 * noise * np.sqrt(np.arange(edges.size, 0, -1.0)) / n_rows
