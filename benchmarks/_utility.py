@@ -141,7 +141,7 @@ def order(found: Sequence[Line]) -> dict[str, Any]:
     fall, below = (0.0, ""), (0.0, "")
     mine = [v for v in found if v.model == DEFAULT]
     for one in mine:
-        metric = "accuracy" if "accuracy" in one.mean else "r2"
+        metric = next(name for name in ("accuracy", "r2", "d2") if name in one.mean)
         where = f"{one.data}, {one.bounds} bounds, delta {one.delta:.1g}, epsilon {one.epsilon:g}"
         for other in mine:
             same = (other.data, other.bounds, other.delta > 0) == (one.data, one.bounds, one.delta > 0)

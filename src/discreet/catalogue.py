@@ -55,8 +55,8 @@ _EVENTS = {
     "svrg": "Gaussians and Poisson-sampled Gaussians",
     "whitened_gradient_descent": "Gaussians",
     "whitened_objective_perturbation": "one Gaussian and the perturbed minimum's own dominating pair",
-    "whitened_regression": "three Gaussians and the perturbed minimum's own dominating pair",
-    "whitened_poisson": "three Gaussians and the perturbed minimum's own dominating pair",
+    "whitened_regression": "Gaussians and the perturbed minimum's own dominating pair",
+    "whitened_poisson": "Gaussians and the perturbed minimum's own dominating pair",
 }
 _SOURCES = {
     "adaptive_gradient_descent": "003",

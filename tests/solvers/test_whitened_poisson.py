@@ -173,7 +173,7 @@ def test_what_it_refuses(case, words):
         WhitenedPoisson().plan(Problem(**{**facts, **case}))
 
 
-@pytest.mark.parametrize("options", [{"moments": 0.0}, {"level": 0.9}, {"longest": 0.5}, {"top": 0.5}])
+@pytest.mark.parametrize("options", [{"moments": 0.0}, {"total": 0.9}, {"longest": 0.5}, {"top": 0.5}])
 def test_options_that_mean_nothing_are_refused(options):
     with pytest.raises(ValueError, match="must be positive and leave"):
         WhitenedPoisson(**options)

@@ -42,6 +42,8 @@ SHARES = {
     "lengths": 0.01, "centre": 0.03, "sizes": 0.01, "odd entries": 0.01, "odd columns": 0.06, "frequencies": 0.05,
 }  # fmt: skip
 AMPLE = 600.0  # rows times mu, per column: with more, public bounds are kept as they are
+DEAR, WIDE = 300.0, 2000.0  # rows times mu: below, ranges of targets get a greater part; public ones are narrowed
+ROOM = 0.25  # beyond the range of a column, in its width
 MOST_COLUMNS = 4096  # for a histogram of each
 FEWEST_WORDS = 1000  # columns: fewer are hardly words
 WORDS = 32  # different words that a row may say in full when words are counted
@@ -140,7 +142,10 @@ class BoundsBuyer:
         return replace(unknown, low=-box, high=box, centre=np.zeros(p), scale=scale, l2=UNIT_NORM)
 
     def features(self, unknown: RowBounds, *, scaled: bool = True) -> RowBounds:
-        """`unknown` with the range of each column, or of all together where that is all that can be afforded."""
+        """`unknown` with the range of each column, or of all together where that is all that can be afforded.
+
+        Regressors get some room beyond: what is cut there bends a line, and rows are cut by their norm later on.
+        """
         p = self.survey.n_features
         if self._noise("columns", math.sqrt(p) if not self.budget.is_pure else p) * 8 > self.n_rows / 8:
             return self._common(unknown, scaled)
@@ -149,6 +154,8 @@ class BoundsBuyer:
         low, high = _tidy(*self._ranges(places, "columns", cap))
         if not self.survey.sparse:
             low, high = self._narrowed(low, np.maximum(high - low, 1e-300), cap)
+            room = ROOM * (high - low) if unknown.y is not None else 0.0
+            low, high = low - room, high + room
         self.paid["feature bounds"] = "a range for each column, from noisy histograms of its entries"
         return boxed(unknown, low, high, sparse=self.survey.sparse, scaled=scaled)
 
@@ -226,28 +233,46 @@ class BoundsBuyer:
         return replace(bounds, l2=float(longest))
 
     def target(self) -> tuple[float, float]:
-        """The range of the target, without its rarest values; -1 to 1 where too few rows say what it is."""
+        """The range of the target, and room for its rarest values; -1 to 1 where too few rows say what it is."""
         counts, tall = self._counts(self.survey.target_histogram(TARGETS), "target")
+        tall *= 0.85  # one time in a hundred; the rounds that follow mend small errors
+        counts = paired(counts, tall, int(TARGETS.size // 2))
         low, high = (float(v[0]) for v in located(counts[None], TARGETS, tall, self.n_rows))
         if counts.max() < tall:
             low, high = -1.0, 1.0
         low, high = (0.0 if abs(v) <= _POWERS[0] else v for v in (low, high))
         if not low < high:
             low, high = -_POWERS[0], _POWERS[0]
-        counts, tall = self._counts(self.survey.target_histogram(low + PLACES * (high - low)), "target places")
-        a, b = _tails(counts, tall, self.n_rows)
-        self.paid["range of the target"] = "from two noisy histograms"
-        places = np.concatenate([[0.0], PLACES, [1.0]]) * (high - low) + low
-        return float(places[a]), float(places[b])
+        return self.target_within(low, high, rounds=3)
+
+    def target_within(self, low: float, high: float, rounds: int = 2) -> tuple[float, float]:
+        """Where targets lie in a range: twice the sixteenths that hold nearly all, then room for what may be hidden."""
+        self.paid["range of the target"] = "from noisy histograms"
+        one = self._noise("target places", 1.0) / self.n_rows
+        for _ in range(rounds):
+            counts, _ = self._counts(self.survey.target_histogram(low + PLACES * (high - low)), "target places")
+            places = np.concatenate([[0.0], PLACES, [1.0]]) * (high - low) + low
+            a, b = shortest(counts / self.n_rows, one)
+            low, high = float(places[a]), float(places[b])
+        room = (high - low) * (min(max(50 * one, 0.5), 1.25) if b - a > 3 else 0.5)
+        return low - room, high + room
+
+    @property
+    def unsure(self) -> bool:
+        """Whether a public range of the target may be much wider than what so few rows can be learnt from."""
+        return self.n_rows * strength(self.budget) < WIDE and not self.budget.is_pure
 
     # noise -----------------------------------------------------------------------------------------------------------
     def _mechanism(self, name: str) -> Gaussian | Laplace:
-        source = self.source.child("bounds", name)
+        source, share = self.source.child("bounds", name), SHARES[name]
+        if name.startswith("target"):
+            dear = (DEAR / (self.n_rows * strength(self.budget))) ** 2
+            share *= min(max(dear, 1.0), 5.0 if name == "target" else 2.7)
         if self.budget.is_pure:
-            part = self.budget.split([SHARES[name], 1 - SHARES[name]])[0]
+            part = self.budget.split([share, 1 - share])[0]
             return Laplace(part.epsilon, source=source)
         mu = accounting.gdp.mu_for(self.budget.epsilon, self.budget.delta)
-        return Gaussian(math.nextafter(1 / (mu * math.sqrt(SHARES[name])), math.inf), source=source)
+        return Gaussian(math.nextafter(1 / (mu * math.sqrt(share)), math.inf), source=source)
 
     def _noise(self, name: str, sensitivity: float) -> float:
         """The scale of the noise on one count."""
@@ -288,6 +313,21 @@ def located(counts: Floats, edges: Edges, tall: float, n_rows: int) -> tuple[Flo
     return padded[first], padded[last + 1]
 
 
+def paired(counts: Floats, tall: float, zero: int) -> Floats:
+    """Counts, in which two neighbours that stand out together, but neither alone, stand out both.
+
+    The bin of zero has no neighbours: what is near it in size is far from it among powers.
+
+    >>> paired(np.array([0.0, 8.0, 9.0, 90.0, 7.0, 1.0]), 10.0, 3)
+    array([ 0., 11., 11., 90.,  7.,  1.])
+    """
+    found, both = counts.copy(), counts[:-1] + counts[1:]
+    for k in np.flatnonzero(both > 1.3 * tall):
+        if zero not in (k, k + 1):
+            found[k : k + 2] = np.maximum(found[k : k + 2], 1.1 * tall)
+    return found
+
+
 def _usual_size(counts: Floats, tall: float) -> float:
     """The size below which the entries of the most common sizes lie; 1 where too few rows say what it is."""
     top = int(counts.argmax())
@@ -310,17 +350,21 @@ def _sizes(odd: Floats, tall: float, usual: float, n_rows: int) -> Floats:
     return np.where(small, usual, found)
 
 
-def _tails(counts: Floats, tall: float, n_rows: int) -> tuple[int, int]:
-    """The bins between which all but the rarest rows lie, of one noisy histogram.
+def shortest(shares: Floats, noise: float) -> tuple[int, int]:
+    """The fewest bins in a row that hold all rows but one in 200, as far as the noise of each bin can tell.
 
-    >>> _tails(np.array([1.0, 0.0, 50.0, 60.0, 40.0, 1.0]), 10.0, 150)
+    The number of rows is known, so what few bins lack is known better than what many others hold.
+
+    >>> shortest(np.array([0.01, 0.0, 0.3, 0.4, 0.28, 0.01]), 0.01)
     (2, 5)
     """
-    size = np.arange(1.0, counts.size + 1)
-    slack = np.maximum(0.005 * n_rows, tall / 3 * np.sqrt(size))
-    low = int((np.cumsum(counts) > slack).argmax())
-    high = counts.size - int((np.cumsum(counts[::-1]) > slack).argmax())
-    return (low, high) if low < high else (0, counts.size)
+    ends = np.concatenate([[0.0], np.cumsum(shares)])
+    for length in range(1, shares.size):
+        held = ends[length:] - ends[:-length]
+        if held.max() >= 0.995 - 2 * noise * math.sqrt(length):
+            first = int(held.argmax())
+            return first, first + length
+    return 0, shares.size
 
 
 def _tidy(low: Floats, high: Floats) -> tuple[Floats, Floats]:

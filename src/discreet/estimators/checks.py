@@ -24,6 +24,7 @@ __all__ = [
     "check_common",
     "chosen",
     "given_box",
+    "given_range",
     "positive_number",
     "row_weights",
     "rows_and_targets",
@@ -226,3 +227,20 @@ def chosen(
         else:
             return solver
     raise Refusal("no solver takes this problem: " + "; ".join(reasons))
+
+
+def given_range(limits: Any) -> tuple[float, float]:
+    """The public range of a target.
+
+    >>> given_range([0, 2])
+    (0.0, 2.0)
+    """
+    try:
+        low, high = (float(b) for b in limits)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"bounds_y={limits!r} must be 'private' or (low, high), the public range of the target"
+        ) from None
+    if not (np.isfinite([low, high]).all() and low < high):
+        raise ValueError(f"bounds_y={limits!r} must be finite, with low below high")
+    return low, high

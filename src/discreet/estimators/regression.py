@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from typing import Any, Literal, cast
+from typing import Any, ClassVar, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,7 @@ from sklearn.base import RegressorMixin
 from discreet.curator import RowBounds
 from discreet.estimators.base import PrivateLinearModel, Targets
 from discreet.estimators.bounds import BoundsBuyer
-from discreet.estimators.checks import positive_number
+from discreet.estimators.checks import given_range, positive_number
 from discreet.estimators.statement import Look
 from discreet.losses import Loss, PoissonLoss, PseudoHuberLoss, QuantileLoss, SquaredLoss
 from discreet.penalties.base import Penalty
@@ -29,6 +29,8 @@ RAREST = 2.0**-20  # the least mean count that is predicted, of the largest coun
 
 class _Regressor(RegressorMixin, PrivateLinearModel):
     """Targets within a public range, shifted to its middle."""
+
+    narrows: ClassVar[bool] = False  # whether a public range is cut to where targets lie
 
     def __init__(
         self,
@@ -92,8 +94,11 @@ class _Regressor(RegressorMixin, PrivateLinearModel):
             low, high = self._tidied(*buyer.target())
             looks = []
         else:
-            low, high = _range(self.bounds_y)
+            low, high = given_range(self.bounds_y)
             looks = [Look("range of the target", "public", f"given: {low:g} to {high:g}")]
+            if self.narrows and self.penalty is None and self.fit_intercept and buyer.unsure:
+                found = self._tidied(*buyer.target_within(low, high))
+                low, high = max(low, found[0]), min(high, found[1])
         centre = self._centre(low, high)
         self.reach_ = reach = max(high - centre, centre - low)
         unit = self._unit(reach)
@@ -112,7 +117,7 @@ class _Regressor(RegressorMixin, PrivateLinearModel):
     def _check_parameters(self) -> Neighbours:
         neighbors = super()._check_parameters()
         if not (isinstance(self.bounds_y, str) and self.bounds_y == "private"):
-            _range(self.bounds_y)
+            given_range(self.bounds_y)
         return neighbors
 
     def _tidied(self, low: float, high: float) -> tuple[float, float]:
@@ -132,18 +137,6 @@ class _Regressor(RegressorMixin, PrivateLinearModel):
         unit = self.reach_ / max(abs(b) for b in limits)
         low, high = ((self.bounds_.y_centre + b) * unit for b in limits)
         return np.asarray(np.clip(margins, low, high))
-
-
-def _range(limits: Any) -> tuple[float, float]:
-    try:
-        low, high = (float(b) for b in limits)
-    except (TypeError, ValueError):
-        raise ValueError(
-            f"bounds_y={limits!r} must be 'private' or (low, high), the public range of the target"
-        ) from None
-    if not (np.isfinite([low, high]).all() and low < high):
-        raise ValueError(f"bounds_y={limits!r} must be finite, with low below high")
-    return low, high
 
 
 class LinearRegression(_Regressor):
@@ -178,6 +171,7 @@ class LinearRegression(_Regressor):
     """
 
     preferred = ("sufficient_statistics", "gradient_descent")
+    narrows = True
 
     def _loss(self, half_range: float) -> Loss:
         return SquaredLoss()
@@ -375,10 +369,11 @@ class PoissonRegressor(_Regressor):
     """
 
     preferred = ("gradient_descent", "objective_perturbation")
+    narrows = True
 
     def _check_parameters(self) -> Neighbours:
         neighbors = super()._check_parameters()
-        if not isinstance(self.bounds_y, str) and _range(self.bounds_y)[0] < 0:
+        if not isinstance(self.bounds_y, str) and given_range(self.bounds_y)[0] < 0:
             raise ValueError(f"bounds_y={self.bounds_y!r} must start at 0 or above: the target is a count")
         return neighbors
 

@@ -5,50 +5,44 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet import accounting
-from discreet.accounting.events import compose
-from discreet.accounting.objective_choice import shared_ratio, tail_of
+from discreet.accounting.objective_choice import shared_ratio
 from discreet.accounting.objective_geometry import weight_capped
-from discreet.accounting.objective_perturbation import ObjectivePerturbationDpEvent
-from discreet.accounting.plan_cache import cached
 from discreet.accounting.published import strength
 from discreet.curator import Clip, Curator, RowBounds
-from discreet.curator.minimise import provable_tolerance
 from discreet.losses import PseudoHuberLoss
-from discreet.mechanisms import Gaussian, Perturbation
-from discreet.mechanisms.base import Mechanism
-from discreet.solvers.base import Ask, Plan, Problem, Solver, Weights
-from discreet.solvers.queries import LinearTerm, NoisySum, Query
+from discreet.solvers.base import Ask, Problem, Weights
+from discreet.solvers.calibration import SCARCE, calibrated, calibration_bounds, calibration_shares
+from discreet.solvers.paid_minimum import SPREAD, PaidMinimum, whitens
 from discreet.solvers.released import edge_at, goe_level, shrinkage, whitening
 from discreet.solvers.whitened_objective_perturbation import WIDEST
 
 __all__ = ["WhitenedRegression"]
 
 Floats = NDArray[np.float64]
-BOUGHT = ("moments", "cross", "sizes")
 BINS = 24  # of residual sizes, each a root of two below the one before, down to 2**-12 of the range
 LOSS = PseudoHuberLoss(1.0)  # of targets in units of the threshold
 BEND = 0.5  # what is left at least of a square's curvature where a quarter of the rows are beyond the threshold
 FLOOR = 0.7  # what is added to the spectrum, in units of the spectral norm of the noise
-TOLERANCE = 0.02  # of mu, for the tolerance of the minimum
+BLIND = 0.25  # the threshold without a look at residuals, relative to the largest target
 WEAK = 20.0  # rows times mu, per weight: below, long rows are cut sooner
 WHOLE = 0.8  # what is left of it usually
 
 
 @dataclass(frozen=True)
-class WhitenedRegression(Solver):
+class WhitenedRegression(PaidMinimum):
     r"""Whiten the rows by paid second moments, find how large residuals are, minimise a pseudo-Huber loss of that size.
 
     Rows are mapped to mean squared norm 1 and cut at norm `longest`; beyond `cap` they count less.  A rough first fit
     (paid products with the target) leaves residuals whose `quantile` is read off a noisy histogram.  From
     ``rows * mu / weights = growth`` on, threshold and cap grow with the root of that ratio, so that the minimum
     becomes that of least squares.  Slopes that are below the noise are shrunk to zero (James and Stein), after the
-    release.
+    release.  Where rows times mu are below 12 per weight, rows stay as they are and the threshold is a quarter of the
+    range.  Last, length and level are paid for again: least squares of two weights, on the margins.
 
     Parameters
     ----------
@@ -63,10 +57,11 @@ class WhitenedRegression(Solver):
 
     Notes
     -----
-    *Privacy.* Guarantee: three Gaussian releases composed with the refined profile of one perturbed minimum, and with
-    everything bought before.  Neighbours: those of the curator.  Public: all numbers of the plan; maps, threshold and
+    *Privacy.* Guarantee: Gaussian releases composed with the refined profile of one perturbed minimum, and with
+    everything bought before.  Neighbours: those of the curator.  Public: all numbers of the plan; maps, thresholds and
     shrinkage are functions of releases.  Bounded by: the squared row norm; the cap on weighted rows times the range of
-    the target; one bin for each row; the cap.  Proof: ``proofs/whitened_regression.md``.
+    the target; one bin for each row; released clips.  Proof: ``proofs/whitened_regression.md``, and of the last step
+    ``proofs/calibration.md``.
 
     Examples
     --------
@@ -74,14 +69,14 @@ class WhitenedRegression(Solver):
     >>> from discreet.privacy import Budget
     >>> problem = Problem(SquaredLoss(), RowBounds(l2=1.0, y=(-1, 1)), 10, 100_000, Budget(1, 1e-6))
     >>> plan = WhitenedRegression().plan(problem)
-    >>> sorted(plan.mechanisms), plan.schedule["cap"] > 1
-    (['cross', 'moments', 'sizes', 'tilt', 'weights'], True)
+    >>> sorted(plan.mechanisms)
+    ['cross', 'last', 'margins', 'moments', 'pair', 'sizes', 'spread', 'tilt', 'weights']
     """
 
     name: ClassVar[str] = "whitened_regression"
     reference: ClassVar[str] = "our own: objective perturbation with paid moments and a paid residual scale"
     proof: ClassVar[str] = "proofs/whitened_regression.md"
-    constraint: ClassVar[Literal["none", "optional", "required"]] = "none"
+    shape: ClassVar[str] = LOSS.name
 
     moments: float = 0.12
     cross: float = 0.1
@@ -92,8 +87,8 @@ class WhitenedRegression(Solver):
 
     def __post_init__(self) -> None:
         shares = (self.moments, self.cross, self.sizes)
-        if min(shares) <= 0 or sum(shares) >= 1 or not 0 < self.quantile < 1 or min(self.longest, self.growth) < 1:
-            raise ValueError(f"{self}: shares must be positive and leave a part over, longest, growth at least 1")
+        if min(shares) <= 0 or sum(shares) >= 0.3 or not 0 < self.quantile < 1 or min(self.longest, self.growth) < 1:
+            raise ValueError(f"{self}: shares must be positive and leave 0.7 over, longest, growth at least 1")
 
     def refuse(self, problem: Problem) -> str | None:
         """Other losses, targets without a range, tables too wide for a released matrix."""
@@ -118,67 +113,43 @@ class WhitenedRegression(Solver):
         bounds = RowBounds(l2=longest, intercept=math.sqrt(part), weight=weight, y=(-(2.0**12), 2.0**12))
         grid = bounds.grid(problem.n_weights - problem.has_intercept)
         radius = float(grid.l2 * grid.unit)
-        ridge = shared_ratio(budget, LOSS.name) * weight * cap * radius
+        left = 1 - sum(self.bought(problem).values())  # the determinant needs room, the more so the less noise is left
+        room = 1.0 if problem.rows * strength(budget) >= SCARCE else 2.5  # what was bought before took more there
+        ridge = room * max(0.8 / left, 1.0) * shared_ratio(budget, LOSS.name) * weight * cap * radius
         (rows,) = weight_capped(cap, radius, ridge=ridge)
+        view = calibration_bounds(problem)
         kappa = math.nextafter(weight * rows.kappa, math.inf)
         return {
             "steps": 1, "bounds": bounds, "cap": cap, "ridge": ridge, "kappa": kappa, "part": part,
             "grown": min(grown, 20.0), "slope": weight * rows.row_norm, "largest": largest,
-            "clip": weight * cap * largest, "constant": float(grid.constant * grid.unit),
+            "clip": weight * cap * largest, "constant": float(grid.constant * grid.unit), "loss": LOSS,
+            "view": view, "part of range": min(max(problem.rows * strength(budget) / 200, 0.5), 1.5),
+            "constant of view": float(view.grid(1).constant * view.grid(1).unit),
         }  # fmt: skip
 
-    def queries(self, problem: Problem, schedule: Mapping[str, Any]) -> Mapping[str, Query]:
-        """Moments, products, a histogram; one sealed linear term; one release."""
-        del problem, schedule
-        bought = {name: NoisySum(share=getattr(self, name)) for name in BOUGHT}
-        return {**bought, "tilt": LinearTerm(), "weights": NoisySum()}
+    def bought(self, problem: Problem) -> Mapping[str, float]:
+        """Moments where rows are whitened; products, a histogram, and what the last step takes."""
+        whiten = whitens(problem)
+        first = {"moments": self.moments, "cross": self.cross, "sizes": self.sizes} if whiten else {}
+        return {**first, **calibration_shares(problem, near=whiten)}
 
-    def plan(self, problem: Problem) -> Plan:
-        """The least noise at which all releases, with everything bought before, stay within the budget."""
-        self.check(problem)
-        schedule = dict(self.schedule(problem))
-        noise = cached(
-            (repr(self), repr(problem.spent), repr(problem.budget), schedule["kappa"]),
-            lambda: accounting.calibrate(lambda z: compose(problem.spent, *self._events(problem, schedule, z)),
-                                         problem.budget),
-        )  # fmt: skip
-        *bought, minimum = self._events(problem, schedule, noise)
-        sigma = math.nextafter(schedule["slope"] / minimum.mu, math.inf) * (1 + 2**-50)
-        mechanisms: dict[str, Mechanism] = {
-            name: Gaussian(event.noise_multiplier) for name, event in zip(BOUGHT, bought, strict=True)
-        }
-        tilt, final = Perturbation(sigma, minimum), Gaussian(math.nextafter(1 / minimum.tolerance_mu, math.inf))
-        mechanisms |= {"tilt": tilt, "weights": final}
-        grid = schedule["bounds"].grid(problem.n_weights - problem.has_intercept)
-        length = tail_of(sigma, problem.size, gaussian=True)
-        schedule["sigma"], schedule["slack"] = sigma, float(tilt.unit) * math.sqrt(problem.size) / 2
-        schedule["tau"] = 2 * provable_tolerance(grid, LOSS, schedule["ridge"], problem.rows_at_most, length)
-        level = goe_level(problem, bought[0].noise_multiplier)
-        schedule["floor"] = 2 * FLOOR * level * math.sqrt(problem.n_weights) / problem.rows
-        schedule["noise of products"] = bought[1].noise_multiplier * problem.budget.neighbors.moves * schedule["clip"]
-        schedule["count"] = bought[2].noise_multiplier * problem.budget.neighbors.moves
-        event = compose(problem.spent, *bought, minimum)
-        return Plan(event, self.queries(problem, schedule), mechanisms, schedule, problem.budget)
-
-    def _events(self, problem: Problem, schedule: Mapping[str, Any], noise: float) -> list[Any]:
-        """At overall noise `noise`: the events of what is bought, then the minimum's."""
-        shares, near = (self.moments, self.cross, self.sizes), problem.budget.neighbors
-        mu = math.sqrt(1 - sum(shares)) / (noise * near.moves)  # of one record, whatever the relation
-        facts = (mu, schedule["kappa"], LOSS.name, near.value)
-        minimum = ObjectivePerturbationDpEvent(*facts, tolerance_mu=TOLERANCE * mu)
-        return [*(NoisySum(share=s).at(noise).event for s in shares), minimum]
+    def noises(self, problem: Problem, schedule: Mapping[str, Any], multipliers: Mapping[str, float]) -> dict[str, Any]:
+        """The floor of the spectrum, and the noise of products, counts and the last mean."""
+        moves, found = problem.budget.neighbors.moves, {}
+        if "moments" in multipliers:
+            level = goe_level(problem, multipliers["moments"])
+            found["floor"] = 2 * FLOOR * level * math.sqrt(problem.n_weights) / problem.rows
+        names = {"count": "sizes", "count of margins": "margins", "count of residuals": "spread"}
+        found |= {name: multipliers[key] * moves for name, key in names.items() if key in multipliers}
+        found["price"] = multipliers["last"] * moves / problem.rows
+        return {**found, "noise of products": multipliers.get("cross", 0.0) * moves * schedule["clip"]}
 
     def run(self, problem: Problem, schedule: Mapping[str, Any], curator: Curator, ask: Ask) -> Weights:
-        """Whiten, fit roughly, find the threshold, minimise at it, shrink, map back."""
-        p = problem.n_weights - problem.has_intercept
-        noisy = np.asarray(ask.moments(curator.second_moments()))[:p, :p]
-        towards = whitening(noisy / problem.rows, schedule["floor"], 1 - schedule["part"])
-        view = curator.transformed(towards, schedule["bounds"], weight_norm=schedule["cap"])
-        products = view.gradient(problem.loss, np.zeros(problem.n_weights), Clip(schedule["clip"], "l2"))
-        rough = self._rough(-np.asarray(ask.cross(products)), schedule, problem)
-        edges = schedule["largest"] * 2.0 ** (np.arange(1 - BINS, 1) / 2)
-        counts = np.asarray(ask.sizes(view.slope_histogram(problem.loss, rough, edges)))
-        threshold = edge_at(counts, edges, self.quantile, schedule["count"], problem.rows) * schedule["grown"]
+        """Whiten, fit roughly, find the threshold, minimise at it, shrink, map back, calibrate."""
+        p, whiten = problem.n_weights - problem.has_intercept, "floor" in schedule
+        towards, threshold = np.eye(p) * (SPREAD / problem.radius), BLIND * schedule["largest"]
+        if whiten:
+            towards, threshold = self._whitened(problem, schedule, curator, ask)
         ask.released["towards"], ask.released["threshold"] = towards, threshold
         scaled = curator.transformed(towards, schedule["bounds"], schedule["cap"], target_factor=1 / threshold)
         tilt, facts = ask.tilt(problem.shape), {"slack": schedule["slack"], "n_rows": problem.rows_at_most}
@@ -187,9 +158,26 @@ class WhitenedRegression(Solver):
         each = problem.rows * (1 - schedule["part"]) / max(p, 1)
         found[:p] *= 1 + schedule["ridge"] / (WHOLE * each)  # the ridge is there for privacy: its bias is public
         found[p:] *= 1 + schedule["ridge"] / (WHOLE * problem.rows * max(schedule["part"], 1e-9))
-        found[:p] *= shrinkage(found[:p], threshold * schedule["sigma"] / (BEND * each))
-        level = found[p:] * schedule["constant"] / float(max(problem.grid.constant, 1) * problem.grid.unit)
-        return np.concatenate([towards.T @ found[:p], level])
+        if whiten:
+            found[:p] *= shrinkage(found[:p], threshold * schedule["sigma"] / (BEND * each))
+        level = float(found[p:].sum()) * schedule["constant"]
+        usual = threshold / schedule["grown"] if whiten else threshold / 2
+        slopes, level = calibrated(problem, schedule, curator, ask, (towards.T @ found[:p], level, usual))
+        constant = float(max(problem.grid.constant, 1) * problem.grid.unit)
+        return np.append(slopes, level / constant) if problem.has_intercept else slopes
+
+    def _whitened(self, problem: Problem, schedule: Mapping[str, Any], curator: Curator, ask: Ask) -> tuple[Any, float]:
+        """The map that whitens rows, and the threshold from residuals of a rough fit."""
+        p = problem.n_weights - problem.has_intercept
+        noisy = np.asarray(ask.moments(curator.second_moments()))[:p, :p]
+        towards = whitening(noisy / problem.rows, schedule["floor"], 1 - schedule["part"])
+        view = curator.transformed(towards, schedule["bounds"], weight_norm=schedule["cap"])
+        products = view.gradient(problem.loss, np.zeros(problem.n_weights), Clip(schedule["clip"], "l2"))
+        rough = self._rough(-np.asarray(ask.cross(products)), schedule, problem)
+        edges = schedule["largest"] * 2.0 ** (np.arange(1 - BINS, 1) / 2)
+        counts = np.asarray(ask.sizes(view.slope_histogram(problem.loss, rough, edges)))
+        usual = edge_at(counts, edges, self.quantile, schedule["count"], problem.rows)
+        return towards, usual * schedule["grown"]
 
     def _rough(self, cross: Floats, schedule: Mapping[str, Any], problem: Problem) -> Floats:
         """The fit if whitened rows had second moments as planned, its slopes shrunk."""
