@@ -15,13 +15,27 @@ from discreet.accounting.published import strength
 from discreet.losses import Loss
 from discreet.privacy import Budget
 from discreet.solvers.base import Problem, Solver
+from discreet.solvers.calibrated import LEAST, Calibrated
 from discreet.solvers.class_means import ClassMeans
+from discreet.solvers.objective_perturbation import ObjectivePerturbation
 from discreet.solvers.steep_objective_perturbation import SteepObjectivePerturbation
 from discreet.solvers.whitened_objective_perturbation import WIDEST, WhitenedObjectivePerturbation
 from discreet.solvers.whitened_poisson import WhitenedPoisson
 from discreet.solvers.whitened_regression import WhitenedRegression
 
-__all__ = ["RULES", "Rule", "binary", "counts", "decide", "few_rows", "regression", "unpaid_length", "wide"]
+__all__ = [
+    "RULES",
+    "Rule",
+    "binary",
+    "counts",
+    "decide",
+    "few_rows",
+    "plain",
+    "regression",
+    "right",
+    "unpaid_length",
+    "wide",
+]
 
 Rule = Callable[[Problem, bool], Solver | None]
 
@@ -121,6 +135,34 @@ def wide(problem: Problem, sparse: bool) -> Solver | None:
     return SteepObjectivePerturbation(lead=2.0 if per_weight < 1 else 1.0)
 
 
+def plain(problem: Problem, sparse: bool) -> Solver | None:
+    """Two classes and probabilities, no penalty, between the others: the order of preference, but to be calibrated.
+
+    >>> from discreet.curator import RowBounds
+    >>> from discreet.losses import LogisticLoss
+    >>> plain(Problem(LogisticLoss(), RowBounds(l2=1.0), 30, 1000, Budget(1)), False).name
+    'objective_perturbation'
+    """
+    del sparse
+    ours = problem.loss.name == "logistic" and problem.penalty is None and problem.budget.kind == "dp"
+    return ObjectivePerturbation() if ours else None
+
+
+def right(solver: Solver, problem: Problem) -> Solver:
+    """The solver, its probabilities put right afterwards where rows are many enough to tell what is wrong with them.
+
+    >>> from discreet.curator import RowBounds
+    >>> from discreet.losses import LogisticLoss
+    >>> facts = LogisticLoss(), RowBounds(l2=1.0), 30
+    >>> [right(ObjectivePerturbation(), Problem(*facts, n, Budget(1))).title for n in (1000, 2000)]
+    ['objective_perturbation', 'objective_perturbation, calibrated']
+    """
+    if problem.loss.name != "logistic" or isinstance(solver, ClassMeans):  # class means buy slope and offset themselves
+        return solver
+    found = Calibrated(solver)
+    return found if found.worth(problem) >= LEAST else solver
+
+
 def regression(problem: Problem, sparse: bool) -> Solver | None:
     """Least squares, delta above 0, no penalty: whiten, find the size of residuals, minimise a robust loss of it.
 
@@ -162,15 +204,16 @@ RULES: tuple[Rule, ...] = (
     few_rows,
     binary,
     wide,
+    plain,
     regression,
     counts,
 )  # fmt: skip
 
 
 def decide(problem: Problem, sparse: bool) -> Solver | None:
-    """The first rule's answer, or None."""
+    """The first rule's answer, its probabilities put right, or None."""
     for rule in RULES:
         found = rule(problem, sparse)
         if found is not None:
-            return found
+            return right(found, problem)
     return None

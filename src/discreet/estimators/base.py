@@ -35,6 +35,7 @@ from discreet.penalties.base import Penalty
 from discreet.privacy import Budget, Neighbours, PrivacyError
 from discreet.randomness import Source, source_for
 from discreet.solvers.base import Ask, Plan, Problem, Refusal, Solver
+from discreet.solvers.calibrated import Calibrated
 
 __all__ = ["FittedEvent", "PrivateLinearModel", "Targets"]
 
@@ -213,7 +214,7 @@ class PrivateLinearModel(Inferential, BaseEstimator, ABC):
             matrices
         )
         made = Statement(
-            budget, event, solver.name, looks, not source.private, budget.epsilon if bought else None, people.most
+            budget, event, solver.title, looks, not source.private, budget.epsilon if bought else None, people.most
         )
         self.privacy_ = earlier.added(made) if earlier else made
         self.dp_event_ = FittedEvent(self.privacy_.event, self.privacy_)
@@ -321,6 +322,7 @@ class PrivateLinearModel(Inferential, BaseEstimator, ABC):
     def _limited(self, solver: Solver) -> Solver:
         """The solver, with as many steps as `max_iter` says; with `inference`, one whose release has a known law."""
         if self.inference:
+            solver = solver.inner if isinstance(solver, Calibrated) else solver  # coefficients, not probabilities
             check_inference(solver, None, None)
         if self.max_iter == "auto":
             return solver
