@@ -27,6 +27,7 @@ __all__ = [
     "RULES",
     "Rule",
     "binary",
+    "constant",
     "counts",
     "decide",
     "few_rows",
@@ -44,6 +45,8 @@ FEW_PURE = 35.0  # rows times epsilon, per feature, and per class but one: below
 FEW = 5.0  # rows times mu, per feature
 SMALL, UNKNOWN = 2000, 400.0  # rows, and rows times mu, below which a quantile of norms isn't bought
 STRONG = 60.0  # rows times mu, per weight: from there on second moments are known well enough to whiten by
+CONSTANT = 0.1  # the constant column, relative to the norm of a row; twice that where classes are looked for
+LEVEL = 60.0  # and more below 300 rows times mu: this over them, at most five times
 SCARCE = 10.0  # rows times mu, per weight: below, margins stay so small that the plain loss wastes half of its slope
 
 
@@ -113,6 +116,24 @@ def unpaid_length(loss: Loss, budget: Budget, rows: int, p: int, sparse: bool) -
     if few:
         return math.sqrt(p)
     return max((0.35 if few else 0.25) * math.sqrt(p), 1.0)  # with few columns the length of a row says much
+
+
+def constant(loss: Loss, budget: Budget, rows: int, p: int, sparse: bool) -> float:
+    """The constant column that gives the intercept, relative to the norm of a row.
+
+    The noise of an intercept is in inverse proportion to it, and so is what the ridge takes off where classes are of
+    unequal size; rows get longer by it, and noise with them.  The fewer rows times mu, the larger it is.
+
+    >>> from discreet.losses import LogisticLoss
+    >>> [round(constant(LogisticLoss(), Budget(1, 1e-6), n, 10, False), 2) for n in (500, 1000, 10_000)]
+    [0.5, 0.25, 0.2]
+    >>> constant(LogisticLoss(), Budget(1, 1e-6), 500, 10, True)
+    0.1
+    """
+    if loss.name not in ("logistic", "softmax", "smoothed_hinge") or budget.kind != "dp" or sparse:
+        return CONSTANT
+    size = rows * strength(budget) / (math.sqrt(p + 2) if budget.is_pure else 1.0)
+    return min(max(LEVEL / size, 2 * CONSTANT), 5 * CONSTANT)
 
 
 def wide(problem: Problem, sparse: bool) -> Solver | None:

@@ -40,7 +40,6 @@ from discreet.solvers.calibrated import Calibrated
 __all__ = ["FittedEvent", "PrivateLinearModel", "Targets"]
 
 Floats = NDArray[np.float64]
-INTERCEPT_SHARE = 0.1  # the constant column, relative to the norm of a row
 COUNT_SHARE = 0.02  # of epsilon, for the number of rows where that is private
 MOST = 40.0  # the most of epsilon that is spent: the noise is next to none there, and beyond prices leave doubles
 NORM_QUANTILE = 0.95  # of the row norms, where rows are clipped
@@ -303,8 +302,8 @@ class PrivateLinearModel(Inferential, BaseEstimator, ABC):
                 narrowed = buyer.within(bounds) if buyer.narrow and not whole else bounds
                 bounds = buyer.norms(self._centred(narrowed, buyer), quantile)
         if self.fit_intercept:
-            grid = bounds.grid(p)
-            bounds = replace(bounds, intercept=INTERCEPT_SHARE * float(grid.l2 * grid.unit))
+            grid, share = bounds.grid(p), auto.constant(targets.loss, buyer.budget, buyer.n_rows, p, sparse)
+            bounds = replace(bounds, intercept=share * float(grid.l2 * grid.unit))
         return bounds
 
     def _centred(self, bounds: RowBounds, buyer: BoundsBuyer) -> RowBounds:
