@@ -41,6 +41,7 @@ SHARES = {
     "entries": 0.01, "columns": 0.03, "places": 0.03, "norms": 0.01, "target": 0.03, "target places": 0.03,
     "lengths": 0.01, "centre": 0.03, "sizes": 0.01, "odd entries": 0.01, "odd columns": 0.06, "frequencies": 0.05,
 }  # fmt: skip
+FEW, SURE = .3, 2.0  # rows that may be cut off a column, or what noise reaches at that many deviations
 AMPLE = 600.0  # rows times mu, per column: with more, public bounds are kept as they are
 MOST_COLUMNS = 4096  # for a histogram of each
 FEWEST_WORDS = 1000  # columns: fewer are hardly words
@@ -166,7 +167,7 @@ class BoundsBuyer:
 
     def _narrowed(self, low: Floats, width: Floats, cap: int) -> tuple[Floats, Floats]:
         """The sixteenths of each range between which rows lie."""
-        a, b = self._ranges(Places(self.survey, PLACES, low, width), "places", cap)
+        a, b = self._ranges(Places(self.survey, PLACES, low, width), "places", cap, keep=True)
         return low + np.maximum(a, 0.0) * width, low + np.minimum(b, 1.0) * width
 
     def _cap(self, places: Places, p: int) -> int:
@@ -264,14 +265,16 @@ class BoundsBuyer:
         tall = deviation * (math.sqrt(2 * bins) if isinstance(mechanism, Gaussian) else bins / math.sqrt(2))
         return mechanism.release(histogram), tall
 
-    def _ranges(self, places: Places, name: str, cap: int) -> tuple[Floats, Floats]:
+    def _ranges(self, places: Places, name: str, cap: int, *, keep: bool = False) -> tuple[Floats, Floats]:
         sealed = places.histogram(cap)
         counts, tall = self._counts(sealed, name)
         counts = counts.reshape(-1, places.bins)
         every = np.arange(len(counts))
         counts[every, places.zero] = 0.0  # noise alone
         counts[every, places.zero] = self.n_rows - counts.sum(axis=1)
-        return located(counts, places.edges, tall, self.n_rows)
+        low, high = located(counts, places.edges, tall, self.n_rows)
+        return held(counts, places.edges, low, high, self._noise(name, math.sqrt(cap)), self.n_rows) if keep else (
+            low, high)  # fmt: skip
 
 
 def located(counts: Floats, edges: Edges, tall: float, n_rows: int) -> tuple[Floats, Floats]:
@@ -286,6 +289,29 @@ def located(counts: Floats, edges: Edges, tall: float, n_rows: int) -> tuple[Flo
     first, last = full.argmax(axis=1), full.shape[1] - 1 - full[:, ::-1].argmax(axis=1)
     padded = np.concatenate([[2 * edges[0] - edges[1]], edges, [2 * edges[-1] - edges[-2]]])
     return padded[first], padded[last + 1]
+
+
+def held(
+    counts: Floats, edges: Edges, low: Floats, high: Floats, noise: float, n_rows: int
+) -> tuple[Floats, Floats]:
+    """Ranges, widened while the noisy counts say that many rows lie outside, though no single bin does.
+
+    Where noise is large, the bins of a column that is spread evenly stand out nowhere but in its middle; their sum does.
+
+    >>> counts = np.array([[10.0, 300.0, 400.0, 250.0, 0.0, 40.0]])
+    >>> held(counts, np.arange(5.0), np.array([1.0]), np.array([2.0]), 50.0, 1000)
+    (array([0.]), array([2.]))
+    """
+    ends = np.concatenate([[2 * edges[0] - edges[1]], edges, [2 * edges[-1] - edges[-2]]])
+    first, last = np.searchsorted(ends, low), np.searchsorted(ends, high) - 1
+    sums, every, bins = np.cumsum(np.pad(counts, ((0, 0), (1, 0))), axis=1), np.arange(len(counts)), counts.shape[1]
+    for _ in range(bins):
+        below, above = sums[every, first], sums[:, -1] - sums[every, last + 1]
+        outside = np.maximum(bins - 1 - last + first, 1)
+        many = below + above > np.maximum(FEW * n_rows, SURE * noise * np.sqrt(outside))
+        down = (first > 0) & ((below / np.maximum(first, 1) > above / np.maximum(bins - 1 - last, 1)) | (last == bins - 1))
+        first, last = first - (many & down), last + (many & ~down & (last < bins - 1))
+    return ends[first], ends[last + 1]
 
 
 def _usual_size(counts: Floats, tall: float) -> float:
