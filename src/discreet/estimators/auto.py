@@ -132,7 +132,7 @@ def constant(loss: Loss, budget: Budget, rows: int, p: int, sparse: bool) -> flo
     """
     if loss.name not in ("logistic", "softmax", "smoothed_hinge") or budget.kind != "dp" or sparse:
         return CONSTANT
-    size = rows * strength(budget) / (math.sqrt(p + 2) if budget.is_pure else 1.0)
+    size = rows * strength(budget) / (3 * math.sqrt(p + 2) if budget.is_pure else 1.0)
     return min(max(LEVEL / size, 2 * CONSTANT), 5 * CONSTANT)
 
 
@@ -175,7 +175,7 @@ def right(solver: Solver, problem: Problem) -> Solver:
     >>> from discreet.curator import RowBounds
     >>> from discreet.losses import LogisticLoss
     >>> facts = LogisticLoss(), RowBounds(l2=1.0), 30
-    >>> [right(ObjectivePerturbation(), Problem(*facts, n, Budget(1))).title for n in (1000, 2000)]
+    >>> [right(ObjectivePerturbation(), Problem(*facts, n, Budget(1))).title for n in (1000, 5000)]
     ['objective_perturbation', 'objective_perturbation, calibrated']
     """
     if problem.loss.name != "logistic" or isinstance(solver, ClassMeans):  # class means buy slope and offset themselves
