@@ -70,7 +70,7 @@ CASES += [(kind, 1000, 2, "public", True) for kind in KINDS]
 
 def below(case: Any, first: int = 0) -> list[str]:
     """Where accuracy, or log-loss, is worse than the constant predictor's by more than a hundredth (of it)."""
-    kind, n, p, _, pure = case
+    n, pure = case[1], case[4]
     mean, error = measured(*case, first)
     found = []
     for epsilon, (accuracy, loss, usual, least), (spread, width, _, _) in zip(EPSILONS, mean, error, strict=True):

@@ -41,7 +41,8 @@ SHARES = {
     "entries": 0.01, "columns": 0.03, "places": 0.03, "norms": 0.01, "target": 0.03, "target places": 0.03,
     "lengths": 0.01, "centre": 0.03, "sizes": 0.01, "odd entries": 0.01, "odd columns": 0.06, "frequencies": 0.05,
 }  # fmt: skip
-FEW, SURE = .3, 2.0  # rows that may be cut off a column, or what noise reaches at that many deviations
+MANY = 0.25  # of the rows: where half of the columns were narrowed by more, it was noise that did it
+FEW, SURE = 0.05, 1.5  # rows that may then be cut off a column, or what noise reaches at that many deviations
 AMPLE = 600.0  # rows times mu, per column: with more, public bounds are kept as they are
 MOST_COLUMNS = 4096  # for a histogram of each
 FEWEST_WORDS = 1000  # columns: fewer are hardly words
@@ -291,26 +292,30 @@ def located(counts: Floats, edges: Edges, tall: float, n_rows: int) -> tuple[Flo
     return padded[first], padded[last + 1]
 
 
-def held(
-    counts: Floats, edges: Edges, low: Floats, high: Floats, noise: float, n_rows: int
-) -> tuple[Floats, Floats]:
-    """Ranges, widened while the noisy counts say that many rows lie outside, though no single bin does.
+def held(counts: Floats, edges: Edges, low: Floats, high: Floats, noise: float, n_rows: int) -> tuple[Floats, Floats]:
+    """Ranges, widened while noisy sums say that rows lie outside, where most columns have lost many of theirs.
 
-    Where noise is large, the bins of a column that is spread evenly stand out nowhere but in its middle; their sum does.
+    What a few columns lose is rare values, and better lost.  Where noise is large and columns are spread evenly, though,
+    single bins stand out in their middle alone, and rows would lose most of what they say.
 
     >>> counts = np.array([[10.0, 300.0, 400.0, 250.0, 0.0, 40.0]])
-    >>> held(counts, np.arange(5.0), np.array([1.0]), np.array([2.0]), 50.0, 1000)
-    (array([0.]), array([2.]))
+    >>> held(counts, np.arange(5.0), np.array([1.0]), np.array([2.0]), 10.0, 1000)
+    (array([0.]), array([3.]))
+    >>> held(np.array([[10.0, 0.0, 900.0, 90.0]]), np.arange(3.0), np.array([1.0]), np.array([2.0]), 10.0, 1000)
+    (array([1.]), array([2.]))
     """
     ends = np.concatenate([[2 * edges[0] - edges[1]], edges, [2 * edges[-1] - edges[-2]]])
     first, last = np.searchsorted(ends, low), np.searchsorted(ends, high) - 1
-    sums, every, bins = np.cumsum(np.pad(counts, ((0, 0), (1, 0))), axis=1), np.arange(len(counts)), counts.shape[1]
-    for _ in range(bins):
+    sums, every, top = np.cumsum(np.pad(counts, ((0, 0), (1, 0))), axis=1), np.arange(len(counts)), counts.shape[1] - 1
+    lost = sums[every, first] + sums[:, -1] - sums[every, last + 1]
+    if np.median(lost) <= MANY * n_rows:
+        return low, high
+    for _ in range(top):
         below, above = sums[every, first], sums[:, -1] - sums[every, last + 1]
-        outside = np.maximum(bins - 1 - last + first, 1)
-        many = below + above > np.maximum(FEW * n_rows, SURE * noise * np.sqrt(outside))
-        down = (first > 0) & ((below / np.maximum(first, 1) > above / np.maximum(bins - 1 - last, 1)) | (last == bins - 1))
-        first, last = first - (many & down), last + (many & ~down & (last < bins - 1))
+        bins = first + top - last
+        many = below + above > np.maximum(FEW * n_rows, SURE * noise * np.sqrt(bins))
+        down = (first > 0) & ((below / np.maximum(first, 1) > above / np.maximum(top - last, 1)) | (last == top))
+        first, last = first - (many & down), last + (many & ~down & (last < top))
     return ends[first], ends[last + 1]
 
 

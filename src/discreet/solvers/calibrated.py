@@ -1,4 +1,4 @@
-"""A classifier whose probabilities are put right afterwards: slope and offset from a second, small perturbed minimum."""
+"""Probabilities put right after a fit: slope and offset of its margins from a second, small perturbed minimum."""
 
 from __future__ import annotations
 
