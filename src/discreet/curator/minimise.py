@@ -74,8 +74,8 @@ class Minimiser(CuratorCore):
 
         Notes
         -----
-        *Privacy.* Guarantee: sealed.  Neighbours: the curator's.  Public: `loss`, `penalty`, `tau`, `composite`, `centre`.
-        Bounded by: strong convexity and a certified gradient.  Proof: ``proofs/minimise.md``.
+        *Privacy.* Guarantee: sealed.  Neighbours: the curator's.  Public: `loss`, `penalty`, `tau`, `composite` and
+        `centre`.  Bounded by: strong convexity and a certified gradient.  Proof: ``proofs/minimise.md``.
 
         Examples
         --------
