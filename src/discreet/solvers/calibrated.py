@@ -10,14 +10,12 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from dp_accounting.dp_event import NoOpDpEvent
 
-from discreet.accounting import gdp
 from discreet.accounting.events import compose
 from discreet.accounting.objective_choice import least_ridge, tail_of
-from discreet.accounting.published import strength
+from discreet.accounting.published import part_of, strength
 from discreet.curator import Curator, RowBounds
 from discreet.curator.minimise import provable_tolerance
 from discreet.mechanisms import Perturbation
-from discreet.privacy import Budget
 from discreet.solvers.base import Ask, Plan, Problem, Solver, Weights
 from discreet.solvers.objective_perturbation import ObjectivePerturbation
 from discreet.solvers.queries import LinearTerm, NoisySum, Query
@@ -61,6 +59,7 @@ class Calibrated(Solver):
     Examples
     --------
     >>> from discreet.losses import LogisticLoss
+    >>> from discreet.privacy import Budget
     >>> problem = Problem(LogisticLoss(), RowBounds(l2=1.0, intercept=0.1), 10, 20_000, Budget(1, 1e-6))
     >>> plan = Calibrated().plan(problem)
     >>> round(plan.schedule["second"]["share"], 3), sorted(plan.queries)
@@ -113,13 +112,11 @@ class Calibrated(Solver):
 
     def schedule(self, problem: Problem) -> Mapping[str, Any]:
         """The inner solver's, and the share, bounds and ridge of the second minimum."""
-        (share, small), budget = self._part(problem), problem.budget
-        mu = small * budget.neighbors.moves
-        part = budget.epsilon * share if budget.is_pure else gdp.epsilon(mu, budget.delta)
+        share, small = self._part(problem)
         cut = self.longest * min(max(math.sqrt(problem.rows * small / ENOUGH), 1.0), 2.0)
         constant = CONSTANT * self.longest if problem.has_intercept else 0.0
         bounds = RowBounds(linf=cut, intercept=constant, weight=problem.bounds.weight)
-        grid, budget = bounds.grid(1), Budget(part, budget.delta, neighbors=budget.neighbors)
+        grid, budget = bounds.grid(1), part_of(problem.budget, share)
         norm, scale = float(grid.l2 * grid.unit), problem.bounds.weight
         least = least_ridge(budget, "logistic", row_norm=norm, scale=scale, n_classes=2)
         prior = PRIOR * scale * norm**2 / (small**2 * problem.rows)
