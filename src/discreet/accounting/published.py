@@ -46,7 +46,7 @@ def part_of(budget: Budget, share: float) -> Budget:
     """The budget of a part that is priced alone: `share` of mu squared at the same delta, or of a pure epsilon.
 
     >>> part_of(Budget(1.0), 0.25).epsilon, round(part_of(Budget(1, 1e-6), 0.25).epsilon, 2)
-    (0.25, 0.47)
+    (0.25, 0.48)
     """
     if budget.is_pure:
         return Budget(budget.epsilon * share, neighbors=budget.neighbors)

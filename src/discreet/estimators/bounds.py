@@ -295,8 +295,8 @@ def located(counts: Floats, edges: Edges, tall: float, n_rows: int) -> tuple[Flo
 def held(counts: Floats, edges: Edges, low: Floats, high: Floats, noise: float, n_rows: int) -> tuple[Floats, Floats]:
     """Ranges, widened while noisy sums say that rows lie outside, where most columns have lost many of theirs.
 
-    What a few columns lose is rare values, and better lost.  Where noise is large and columns are spread evenly, though,
-    bins stand out in their middle alone, and rows would lose most of what they say.
+    What a few columns lose is rare values, and better lost.  Where noise is large and columns are spread evenly,
+    single bins stand out in their middle alone, and rows would lose most of what they say.
 
     >>> counts = np.array([[10.0, 300.0, 400.0, 250.0, 0.0, 40.0]])
     >>> held(counts, np.arange(5.0), np.array([1.0]), np.array([2.0]), 10.0, 1000)
