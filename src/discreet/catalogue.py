@@ -37,6 +37,7 @@ class Entry:
 
 _EVENTS = {
     "adaptive_gradient_descent": "zCDP filter over Gaussians and selections",
+    "calibrated": "the inner solver's, and the perturbed minimum's own dominating pair",
     "class_means": "one K-norm (or Gaussian) vector and one histogram",
     "coordinate_descent": "Gaussians, one per coordinate step",
     "frank_wolfe": "bounded-range selections (or Gaussians)",
@@ -60,6 +61,7 @@ _EVENTS = {
 }
 _SOURCES = {
     "adaptive_gradient_descent": "003",
+    "calibrated": "beyond",
     "class_means": "beyond",
     "coordinate_descent": "004",
     "greedy_coordinate_descent": "004",

@@ -15,7 +15,8 @@ import pytest
 
 from discreet.audit.run import audit_solver
 from discreet.curator import RowBounds
-from discreet.estimators.bounds import BoundsBuyer, boxed
+from discreet.estimators.bounds import BoundsBuyer
+from discreet.estimators.ranges import boxed
 from discreet.linear_model import LinearRegression, LogisticRegression
 from discreet.privacy import Neighbours
 
@@ -73,10 +74,10 @@ class Pipeline:
 
 PIPELINES = {
     "bought bounds, whitened": Pipeline(
-        LogisticRegression, 900, 2, 2.0, "whitened_objective_perturbation", 1e6, {"bounds": "private"}
+        LogisticRegression, 900, 2, 2.0, "whitened_objective_perturbation, calibrated", 1e6, {"bounds": "private"}
     ),
     "narrowed bounds": Pipeline(
-        LogisticRegression, 1000, 3, 1.0, "whitened_objective_perturbation", 9.0, {"bounds": (-9, 9)}
+        LogisticRegression, 1000, 3, 1.0, "whitened_objective_perturbation, calibrated", 9.0, {"bounds": (-9, 9)}
     ),
     "few rows": Pipeline(LogisticRegression, 40, 6, 1.0, "class_means", 1.0, {"bounds": (-1, 1)}),
     "few rows, bought bounds": Pipeline(LogisticRegression, 40, 6, 1.0, "class_means", 1e3, {"bounds": "private"}),

@@ -87,7 +87,9 @@ def test_every_solver_has_a_setting(name):
     assert refused < len(SETTINGS)
 
 
-@pytest.mark.parametrize("name", ["objective_perturbation", "frank_wolfe", "sgd", "class_means", "whitened_poisson"])
+@pytest.mark.parametrize(
+    "name", ["objective_perturbation", "frank_wolfe", "sgd", "class_means", "whitened_poisson", "calibrated"]
+)
 def test_no_solver_is_caught(name):
     for result in attacked(name, 1.0, "zero_out", 200):
         assert not result.caught, result

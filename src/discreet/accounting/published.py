@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 
+from discreet.accounting.gdp import epsilon as epsilon_of
 from discreet.accounting.gdp import mu_for
 from discreet.privacy import Budget
 
@@ -17,6 +18,7 @@ __all__ = [
     "lasso_selection",
     "lecture_peeling",
     "lecture_selection",
+    "part_of",
     "pure_part",
     "strength",
 ]
@@ -38,6 +40,18 @@ def pure_part(budget: Budget) -> Budget:
     True
     """
     return Budget(budget.epsilon, neighbors=budget.neighbors)
+
+
+def part_of(budget: Budget, share: float) -> Budget:
+    """The budget of a part that is priced alone: `share` of mu squared at the same delta, or of a pure epsilon.
+
+    >>> part_of(Budget(1.0), 0.25).epsilon, round(part_of(Budget(1, 1e-6), 0.25).epsilon, 2)
+    (0.25, 0.48)
+    """
+    if budget.is_pure:
+        return Budget(budget.epsilon * share, neighbors=budget.neighbors)
+    part = epsilon_of(strength(budget) * math.sqrt(share), budget.delta)
+    return Budget(part, budget.delta, neighbors=budget.neighbors)
 
 
 def _log(budget: Budget) -> float:

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from discreet.curator.base import MAX_ROWS, CuratorCore
 from discreet.curator.clip import SupportsMargins
@@ -34,6 +34,7 @@ class Minimiser(CuratorCore):
         composite: Any = None,
         slack: float = 0.0,
         n_rows: int | None = None,
+        centre: ArrayLike | None = None,
     ) -> Bounded:
         r"""The minimiser of ``sum w f(<z, theta>, y) + theta' Lambda theta / 2 + <b, theta>``, to ``tau / lambda``.
 
@@ -59,6 +60,9 @@ class Minimiser(CuratorCore):
             provable `tau` depends.  Default: the most that a curator holds.
         composite : Penalty, optional
             A convex set (``L1Ball``...) or a penalty (``L1``...) to add, by its ``prox``.
+        centre : array, optional
+            Public weights at which the quadratic is least; default: zeros.  It adds ``-Lambda centre`` to the linear
+            term, whose norm then counts in :func:`provable_tolerance`.
 
         Returns
         -------
@@ -70,8 +74,8 @@ class Minimiser(CuratorCore):
 
         Notes
         -----
-        *Privacy.* Guarantee: sealed.  Neighbours: the curator's.  Public: `loss`, `penalty`, `tau`, `composite`.
-        Bounded by: strong convexity and a certified gradient.  Proof: ``proofs/minimise.md``.
+        *Privacy.* Guarantee: sealed.  Neighbours: the curator's.  Public: `loss`, `penalty`, `tau`, `composite` and
+        `centre`.  Bounded by: strong convexity and a certified gradient.  Proof: ``proofs/minimise.md``.
 
         Examples
         --------
@@ -98,6 +102,8 @@ class Minimiser(CuratorCore):
             linear = np.asarray(unseal(linear_term), dtype=np.float64).reshape(-1)
             if linear.shape != (size,):
                 raise ValueError(f"the linear term has {linear.size} entries for {size} weights")
+        if centre is not None:
+            linear = linear - quadratic.times(np.asarray(centre, dtype=np.float64).reshape(-1))
         unit = power_of_two(tau / (16 * quadratic.weakest * math.sqrt(size + 1)))
         theta = _solve(Objective(self, loss, quadratic, linear), tau, composite)
         whole = np.rint(np.clip(theta / float(unit), -(2.0**62), 2.0**62)).astype(np.int64)

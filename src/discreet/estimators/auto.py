@@ -15,13 +15,28 @@ from discreet.accounting.published import strength
 from discreet.losses import Loss
 from discreet.privacy import Budget
 from discreet.solvers.base import Problem, Solver
+from discreet.solvers.calibrated import LEAST, Calibrated
 from discreet.solvers.class_means import ClassMeans
+from discreet.solvers.objective_perturbation import ObjectivePerturbation
 from discreet.solvers.steep_objective_perturbation import SteepObjectivePerturbation
 from discreet.solvers.whitened_objective_perturbation import WIDEST, WhitenedObjectivePerturbation
 from discreet.solvers.whitened_poisson import WhitenedPoisson
 from discreet.solvers.whitened_regression import WhitenedRegression
 
-__all__ = ["RULES", "Rule", "binary", "counts", "decide", "few_rows", "regression", "unpaid_length", "wide"]
+__all__ = [
+    "RULES",
+    "Rule",
+    "binary",
+    "constant",
+    "counts",
+    "decide",
+    "few_rows",
+    "plain",
+    "regression",
+    "right",
+    "unpaid_length",
+    "wide",
+]
 
 Rule = Callable[[Problem, bool], Solver | None]
 
@@ -30,6 +45,8 @@ FEW_PURE = 35.0  # rows times epsilon, per feature, and per class but one: below
 FEW = 5.0  # rows times mu, per feature
 SMALL, UNKNOWN = 2000, 400.0  # rows, and rows times mu, below which a quantile of norms isn't bought
 STRONG = 60.0  # rows times mu, per weight: from there on second moments are known well enough to whiten by
+CONSTANT = 0.1  # the constant column, relative to the norm of a row; twice that where classes are looked for
+LEVEL = 60.0  # and more below 300 rows times mu: this over them, at most five times
 SCARCE = 10.0  # rows times mu, per weight: below, margins stay so small that the plain loss wastes half of its slope
 
 
@@ -101,6 +118,24 @@ def unpaid_length(loss: Loss, budget: Budget, rows: int, p: int, sparse: bool) -
     return max((0.35 if few else 0.25) * math.sqrt(p), 1.0)  # with few columns the length of a row says much
 
 
+def constant(loss: Loss, budget: Budget, rows: int, p: int, sparse: bool) -> float:
+    """The constant column that gives the intercept, relative to the norm of a row.
+
+    The noise of an intercept is in inverse proportion to it, and so is what the ridge takes off where classes are of
+    unequal size; rows get longer by it, and noise with them.  The fewer rows times mu, the larger it is.
+
+    >>> from discreet.losses import LogisticLoss
+    >>> [round(constant(LogisticLoss(), Budget(1, 1e-6), n, 10, False), 2) for n in (500, 1000, 10_000)]
+    [0.5, 0.25, 0.2]
+    >>> constant(LogisticLoss(), Budget(1, 1e-6), 500, 10, True)
+    0.1
+    """
+    if loss.name not in ("logistic", "softmax", "smoothed_hinge") or budget.kind != "dp" or sparse:
+        return CONSTANT
+    size = rows * strength(budget) / (3 * math.sqrt(p + 2) if budget.is_pure else 1.0)
+    return min(max(LEVEL / size, 2 * CONSTANT), 5 * CONSTANT)
+
+
 def wide(problem: Problem, sparse: bool) -> Solver | None:
     """Two classes, no penalty, few rows times mu per weight: start where the loss is steep, the more so the fewer.
 
@@ -119,6 +154,34 @@ def wide(problem: Problem, sparse: bool) -> Solver | None:
     if per_weight >= SCARCE:
         return None
     return SteepObjectivePerturbation(lead=2.0 if per_weight < 1 else 1.0)
+
+
+def plain(problem: Problem, sparse: bool) -> Solver | None:
+    """Two classes and probabilities, no penalty, between the others: the order of preference, but to be calibrated.
+
+    >>> from discreet.curator import RowBounds
+    >>> from discreet.losses import LogisticLoss
+    >>> plain(Problem(LogisticLoss(), RowBounds(l2=1.0), 30, 1000, Budget(1)), False).name
+    'objective_perturbation'
+    """
+    del sparse
+    ours = problem.loss.name == "logistic" and problem.penalty is None and problem.budget.kind == "dp"
+    return ObjectivePerturbation() if ours else None
+
+
+def right(solver: Solver, problem: Problem) -> Solver:
+    """The solver, its probabilities put right afterwards where rows are many enough to tell what is wrong with them.
+
+    >>> from discreet.curator import RowBounds
+    >>> from discreet.losses import LogisticLoss
+    >>> facts = LogisticLoss(), RowBounds(l2=1.0), 30
+    >>> [right(ObjectivePerturbation(), Problem(*facts, n, Budget(1))).title for n in (1000, 5000)]
+    ['objective_perturbation', 'objective_perturbation, calibrated']
+    """
+    if problem.loss.name != "logistic" or isinstance(solver, ClassMeans):  # class means buy slope and offset themselves
+        return solver
+    found = Calibrated(solver)
+    return found if found.worth(problem) >= LEAST else solver
 
 
 def regression(problem: Problem, sparse: bool) -> Solver | None:
@@ -162,15 +225,16 @@ RULES: tuple[Rule, ...] = (
     few_rows,
     binary,
     wide,
+    plain,
     regression,
     counts,
 )  # fmt: skip
 
 
 def decide(problem: Problem, sparse: bool) -> Solver | None:
-    """The first rule's answer, or None."""
+    """The first rule's answer, its probabilities put right, or None."""
     for rule in RULES:
         found = rule(problem, sparse)
         if found is not None:
-            return found
+            return right(found, problem)
     return None

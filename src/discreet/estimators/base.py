@@ -35,11 +35,11 @@ from discreet.penalties.base import Penalty
 from discreet.privacy import Budget, Neighbours, PrivacyError
 from discreet.randomness import Source, source_for
 from discreet.solvers.base import Ask, Plan, Problem, Refusal, Solver
+from discreet.solvers.calibrated import Calibrated
 
 __all__ = ["FittedEvent", "PrivateLinearModel", "Targets"]
 
 Floats = NDArray[np.float64]
-INTERCEPT_SHARE = 0.1  # the constant column, relative to the norm of a row
 COUNT_SHARE = 0.02  # of epsilon, for the number of rows where that is private
 MOST = 40.0  # the most of epsilon that is spent: the noise is next to none there, and beyond prices leave doubles
 NORM_QUANTILE = 0.95  # of the row norms, where rows are clipped
@@ -213,7 +213,7 @@ class PrivateLinearModel(Inferential, BaseEstimator, ABC):
             matrices
         )
         made = Statement(
-            budget, event, solver.name, looks, not source.private, budget.epsilon if bought else None, people.most
+            budget, event, solver.title, looks, not source.private, budget.epsilon if bought else None, people.most
         )
         self.privacy_ = earlier.added(made) if earlier else made
         self.dp_event_ = FittedEvent(self.privacy_.event, self.privacy_)
@@ -302,8 +302,8 @@ class PrivateLinearModel(Inferential, BaseEstimator, ABC):
                 narrowed = buyer.within(bounds) if buyer.narrow and not whole else bounds
                 bounds = buyer.norms(self._centred(narrowed, buyer), quantile)
         if self.fit_intercept:
-            grid = bounds.grid(p)
-            bounds = replace(bounds, intercept=INTERCEPT_SHARE * float(grid.l2 * grid.unit))
+            grid, share = bounds.grid(p), auto.constant(targets.loss, buyer.budget, buyer.n_rows, p, sparse)
+            bounds = replace(bounds, intercept=share * float(grid.l2 * grid.unit))
         return bounds
 
     def _centred(self, bounds: RowBounds, buyer: BoundsBuyer) -> RowBounds:
@@ -321,6 +321,7 @@ class PrivateLinearModel(Inferential, BaseEstimator, ABC):
     def _limited(self, solver: Solver) -> Solver:
         """The solver, with as many steps as `max_iter` says; with `inference`, one whose release has a known law."""
         if self.inference:
+            solver = solver.inner if isinstance(solver, Calibrated) else solver  # coefficients, not probabilities
             check_inference(solver, None, None)
         if self.max_iter == "auto":
             return solver

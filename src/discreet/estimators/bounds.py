@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 from dp_accounting import dp_event
@@ -21,22 +20,32 @@ from discreet.curator import RowBounds
 from discreet.curator.magnitudes import column_magnitudes, pooled_magnitudes, uncommon_entries
 from discreet.curator.places import Places
 from discreet.curator.survey import Survey
+from discreet.estimators.ranges import (
+    ODD_SIZES,
+    POWERS,
+    SIZES,
+    boxed,
+    held,
+    located,
+    paired,
+    shortest,
+    sizes,
+    tidy,
+    usual_size,
+)
 from discreet.mechanisms import Gaussian, Laplace
 from discreet.privacy import Bounded, Budget
 from discreet.randomness import Source
 
-__all__ = ["BoundsBuyer", "PaidBounds", "located"]
+__all__ = ["BoundsBuyer", "PaidBounds"]
 
 Floats = NDArray[np.float64]
 Edges = Floats
 
-_POWERS: Floats = 2.0 ** np.arange(-46.0, 47.0)
-MAGNITUDES: Edges = np.concatenate([-_POWERS[::-1], _POWERS])
-TARGETS: Edges = np.concatenate([-_POWERS[::-2], _POWERS[::2]])
+MAGNITUDES: Edges = np.concatenate([-POWERS[::-1], POWERS])
+TARGETS: Edges = np.concatenate([-POWERS[::-2], POWERS[::2]])
 PLACES: Edges = np.linspace(0.0, 1.0, 17)[1:-1]
 SHRINKING: Edges = 1.07 ** np.arange(-70.0, 1.0)
-SIZES: Edges = 2.0 ** np.arange(-47.0, 48.0)
-ODD_SIZES: Edges = 4.0 ** np.arange(-23.0, 24.0)
 SHARES = {
     "entries": 0.01, "columns": 0.03, "places": 0.03, "norms": 0.01, "target": 0.03, "target places": 0.03,
     "lengths": 0.01, "centre": 0.03, "sizes": 0.01, "odd entries": 0.01, "odd columns": 0.06, "frequencies": 0.05,
@@ -129,7 +138,7 @@ class BoundsBuyer:
         Frequencies below twice their noise count as that: rare words can't be told apart, and weigh most.
         """
         p = self.survey.n_features
-        usual = _usual_size(*self._counts(pooled_magnitudes(self.survey, SIZES), "sizes"))
+        usual = usual_size(*self._counts(pooled_magnitudes(self.survey, SIZES), "sizes"))
         sealed = self.survey.column_presence(WORDS)
         floor = 2 * math.sqrt(self._mechanism("frequencies").variance(sealed))
         counts, _ = self._counts(sealed, "frequencies")
@@ -151,7 +160,7 @@ class BoundsBuyer:
             return self._common(unknown, scaled)
         places = Places(self.survey, MAGNITUDES)
         cap = self._cap(places, p)
-        low, high = _tidy(*self._ranges(places, "columns", cap))
+        low, high = tidy(*self._ranges(places, "columns", cap))
         if not self.survey.sparse:
             low, high = self._narrowed(low, np.maximum(high - low, 1e-300), cap)
             room = ROOM * (high - low) if unknown.y is not None else 0.0
@@ -173,7 +182,7 @@ class BoundsBuyer:
 
     def _narrowed(self, low: Floats, width: Floats, cap: int) -> tuple[Floats, Floats]:
         """The sixteenths of each range between which rows lie."""
-        a, b = self._ranges(Places(self.survey, PLACES, low, width), "places", cap)
+        a, b = self._ranges(Places(self.survey, PLACES, low, width), "places", cap, keep=True)
         return low + np.maximum(a, 0.0) * width, low + np.minimum(b, 1.0) * width
 
     def _cap(self, places: Places, p: int) -> int:
@@ -194,7 +203,7 @@ class BoundsBuyer:
         """
         p = self.survey.n_features
         counts, tall = self._counts(pooled_magnitudes(self.survey, SIZES), "sizes")
-        usual = _usual_size(counts, tall)
+        usual = usual_size(counts, tall)
         self.paid["feature bounds"] = "one scale for all columns, from a noisy histogram of the sizes of entries"
         scale = np.full(p, usual)
         if p <= MOST_COLUMNS:
@@ -202,7 +211,7 @@ class BoundsBuyer:
             cap = self._seldom_exceeded(uncommon_entries(self.survey, usual / 8, usual, edges), "odd entries", edges, p)
             histogram = column_magnitudes(self.survey, ODD_SIZES, usual / 8, usual, cap)
             odd, tall = self._counts(histogram, "odd columns")
-            scale = _sizes(odd.reshape(p, -1), tall, usual, self.n_rows)
+            scale = sizes(odd.reshape(p, -1), tall, usual, self.n_rows)
             self.paid["feature bounds"] = "the usual size of entries, and that of columns that differ, from histograms"
         box = replace(unknown, low=-scale, high=scale, centre=np.zeros(p), l2=None)
         return replace(box, scale=scale) if scaled else box
@@ -240,9 +249,9 @@ class BoundsBuyer:
         low, high = (float(v[0]) for v in located(counts[None], TARGETS, tall, self.n_rows))
         if counts.max() < tall:
             low, high = -1.0, 1.0
-        low, high = (0.0 if abs(v) <= _POWERS[0] else v for v in (low, high))
+        low, high = (0.0 if abs(v) <= POWERS[0] else v for v in (low, high))
         if not low < high:
-            low, high = -_POWERS[0], _POWERS[0]
+            low, high = -POWERS[0], POWERS[0]
         return self.target_within(low, high, rounds=3)
 
     def target_within(self, low: float, high: float, rounds: int = 2) -> tuple[float, float]:
@@ -289,103 +298,13 @@ class BoundsBuyer:
         tall = deviation * (math.sqrt(2 * bins) if isinstance(mechanism, Gaussian) else bins / math.sqrt(2))
         return mechanism.release(histogram), tall
 
-    def _ranges(self, places: Places, name: str, cap: int) -> tuple[Floats, Floats]:
+    def _ranges(self, places: Places, name: str, cap: int, *, keep: bool = False) -> tuple[Floats, Floats]:
         sealed = places.histogram(cap)
         counts, tall = self._counts(sealed, name)
         counts = counts.reshape(-1, places.bins)
         every = np.arange(len(counts))
         counts[every, places.zero] = 0.0  # noise alone
         counts[every, places.zero] = self.n_rows - counts.sum(axis=1)
-        return located(counts, places.edges, tall, self.n_rows)
-
-
-def located(counts: Floats, edges: Edges, tall: float, n_rows: int) -> tuple[Floats, Floats]:
-    """For each row of noisy counts the edges around its populated bins (the tallest one where none stands out).
-
-    >>> located(np.array([[0.0, 90.0, 80.0, 3.0]]), np.array([0.0, 1.0, 2.0]), 10.0, 200)
-    (array([0.]), array([2.]))
-    """
-    full = counts > max(tall, 0.002 * n_rows)
-    best = counts.argmax(axis=1)
-    full[np.arange(len(counts)), best] |= ~full.any(axis=1)
-    first, last = full.argmax(axis=1), full.shape[1] - 1 - full[:, ::-1].argmax(axis=1)
-    padded = np.concatenate([[2 * edges[0] - edges[1]], edges, [2 * edges[-1] - edges[-2]]])
-    return padded[first], padded[last + 1]
-
-
-def paired(counts: Floats, tall: float, zero: int) -> Floats:
-    """Counts, in which two neighbours that stand out together, but neither alone, stand out both.
-
-    The bin of zero has no neighbours: what is near it in size is far from it among powers.
-
-    >>> paired(np.array([0.0, 8.0, 9.0, 90.0, 7.0, 1.0]), 10.0, 3)
-    array([ 0., 11., 11., 90.,  7.,  1.])
-    """
-    found, both = counts.copy(), counts[:-1] + counts[1:]
-    for k in np.flatnonzero(both > 1.3 * tall):
-        if zero not in (k, k + 1):
-            found[k : k + 2] = np.maximum(found[k : k + 2], 1.1 * tall)
-    return found
-
-
-def _usual_size(counts: Floats, tall: float) -> float:
-    """The size below which the entries of the most common sizes lie; 1 where too few rows say what it is."""
-    top = int(counts.argmax())
-    if counts[top] < tall:
-        return 1.0
-    while top + 1 < SIZES.size and counts[top + 1] > max(0.4 * counts.max(), tall):
-        top += 1
-    return float(SIZES[min(top, SIZES.size - 1)])
-
-
-def _sizes(odd: Floats, tall: float, usual: float, n_rows: int) -> Floats:
-    """The scale of each column from noisy counts of its odd entries: `usual` unless enough rows say otherwise."""
-    edges = np.append(ODD_SIZES, ODD_SIZES[-1] * 4)
-    above = np.cumsum(odd[:, ::-1], axis=1)[:, ::-1]  # rows in each bin or beyond
-    slack = np.sqrt(np.arange(edges.size, 0, -1.0))
-    seen = above > np.maximum(0.05 * n_rows, 0.7 * tall * slack)
-    top = edges.size - 1 - seen[:, ::-1].argmax(axis=1)
-    found = np.where(seen.any(axis=1), edges[top], usual)
-    small = (found < usual) & (above.max(axis=1) < 0.5 * n_rows)  # the rest of such a column is of the usual size
-    return np.where(small, usual, found)
-
-
-def shortest(shares: Floats, noise: float) -> tuple[int, int]:
-    """The fewest bins in a row that hold all rows but one in 200, as far as the noise of each bin can tell.
-
-    The number of rows is known, so what few bins lack is known better than what many others hold.
-
-    >>> shortest(np.array([0.01, 0.0, 0.3, 0.4, 0.28, 0.01]), 0.01)
-    (2, 5)
-    """
-    ends = np.concatenate([[0.0], np.cumsum(shares)])
-    for length in range(1, shares.size):
-        held = ends[length:] - ends[:-length]
-        if held.max() >= 0.995 - 2 * noise * math.sqrt(length):
-            first = int(held.argmax())
-            return first, first + length
-    return 0, shares.size
-
-
-def _tidy(low: Floats, high: Floats) -> tuple[Floats, Floats]:
-    """Zero for the bin around zero; columns of which only zeros were seen get the usual scale of the others."""
-    tiny = _POWERS[0]
-    low, high = np.where(np.abs(low) <= tiny, 0.0, low), np.where(np.abs(high) <= tiny, 0.0, high)
-    empty = (low == 0) & (high == 0)
-    usual = np.maximum(np.abs(low), np.abs(high))[~empty]
-    high = np.where(empty, float(np.median(usual)) if usual.size else 1.0, high)
-    return low, high
-
-
-def boxed(bounds: RowBounds, low: Floats, high: Floats, *, sparse: bool, scaled: bool = True) -> RowBounds:
-    """`bounds` with ranges of columns: a zero that is allowed stays zero, and the widest side becomes one.
-
-    >>> boxed(RowBounds(l2=1.0), np.array([0.0, 1990.0]), np.array([2.0, 2010.0]), sparse=False).centre
-    array([   0., 2000.])
-    """
-    centre = np.where((low > 0) | (high < 0), (low + high) / 2, 0.0)
-    if sparse:
-        low, high, centre = np.minimum(low, 0.0), np.maximum(high, 0.0), np.zeros_like(centre)
-    reach = np.maximum(high - centre, centre - low)
-    scale: Any = reach if scaled else 1.0
-    return replace(bounds, low=low, high=high, centre=centre, scale=scale, l2=None)
+        low, high = located(counts, places.edges, tall, self.n_rows)
+        return held(counts, places.edges, low, high, self._noise(name, math.sqrt(cap)), self.n_rows) if keep else (
+            low, high)  # fmt: skip

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_consistent_length, validate_data
 
 from discreet import solvers
 from discreet.curator import RowBounds
-from discreet.estimators.bounds import boxed
+from discreet.estimators.ranges import boxed
 from discreet.penalties.base import Penalty
 from discreet.privacy import Neighbours, unquoted
 from discreet.solvers.base import Problem, Refusal, Solver

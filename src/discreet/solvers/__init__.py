@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from discreet.solvers.adaptive_gradient_descent import AdaptiveGradientDescent as AdaptiveGradientDescent
     from discreet.solvers.base import Solver
+    from discreet.solvers.calibrated import Calibrated as Calibrated
     from discreet.solvers.class_means import ClassMeans as ClassMeans
     from discreet.solvers.coordinate_descent import CoordinateDescent as CoordinateDescent
     from discreet.solvers.frank_wolfe import FrankWolfe as FrankWolfe
@@ -53,6 +54,7 @@ _HOME = {  # class -> file, which is also the string that estimators take
     "WhitenedGradientDescent": "whitened_gradient_descent",
     "WhitenedObjectivePerturbation": "whitened_objective_perturbation",
     "ClassMeans": "class_means",
+    "Calibrated": "calibrated",
     "WhitenedRegression": "whitened_regression",
     "WhitenedPoisson": "whitened_poisson",
 }

@@ -278,6 +278,11 @@ class Solver(ABC):
     pure: ClassVar[bool] = False
     resumes: ClassVar[bool] = False
 
+    @property
+    def title(self) -> str:
+        """What statements call it."""
+        return self.name
+
     @abstractmethod
     def schedule(self, problem: Problem) -> Mapping[str, Any]:
         """Public numbers of the run (steps, step sizes), from public facts."""
