@@ -40,17 +40,16 @@ LEAST = 0.25  # variance of margins in their unit: a third where they are normal
 MOST = 0.5  # no variance of margins is larger, unless their unit came out too small
 OVERFIT = 0.8  # of the part of James and Stein's factor that is due to the rows
 PULL = 0.4  # of what cut residuals say of the level, where another release has said it: their cut is one-sided
-LOW, HIGH = 1.5, 2.0  # deviations of a length, below which it is nothing, and above which it is believed
-FARTHEST = 2.0  # how much longer a minimum's slopes may be than least squares of clipped residuals
+LEAST_SURE = 1.96  # deviations of a length: below, it is nothing
+FARTHEST = 3.0  # how much longer a minimum's slopes may be: signal is cut from residuals from a constant
 UNSEEN = 2.0  # how far beyond the best clip of what noisy counts show
 
 
 def calibration_shares(problem: Problem, *, near: bool, level: float = 0.13) -> dict[str, float]:
     """The parts of mu squared for the releases of this step; `near` says whether a fit comes near to least squares.
 
-    Where rows are scarcest, `level` more goes to the mean.
-
     A mean misses by its clip over rows times mu and the root of the share; a tenth of the deviation is 1 % of error.
+    Where rows are scarcest, `level` more goes to it.
 
     >>> from discreet.privacy import Budget
     >>> bounds = RowBounds(l2=1.0, intercept=0.1, y=(-1, 1))
@@ -119,17 +118,15 @@ class Direction:
         return length / self.unit * self.way
 
     def length(self, start: float, off: Floats, noise: float, guess: float = 0.0) -> float:
-        """The least-squares slope on margins, beyond `start`: at least 0, and 0 where noise explains it.
-
-        Residuals from a constant are cut more often the more signal there is, and so is this slope: a longer `guess`
-        is believed within limits.
-        """
+        """The least-squares slope on margins, beyond `start`, or a longer `guess` within limits; 0 if maybe noise."""
         first = float(off[0]) - (self.lean * float(off[1]) if off.size > 1 else 0.0)
         moved = first / (self.weight * self.square) * min(MOST / self.square, 1.0)  # if long ones are cut
         found = max(start + moved, 0.0)
         deviation = noise * math.hypot(1.0, self.lean) / (self.weight * self.square)
-        sure = (found / deviation - LOW) / (HIGH - LOW) if deviation > 0 else math.inf
-        return min(max(guess, found), FARTHEST * found) * min(max(sure, 0.0), 1.0)
+        sure = found / deviation - LEAST_SURE if deviation > 0 else math.inf
+        if sure <= 0:
+            return 0.0
+        return min(max(guess, found), min(1.0 + 2 * sure, FARTHEST) * found)
 
 
 def direction(problem: Problem, schedule: Mapping[str, Any], curator: Curator, ask: Ask, slopes: Floats) -> Direction:

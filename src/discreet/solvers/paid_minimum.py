@@ -53,7 +53,7 @@ def room(problem: Problem, shares: float) -> float:
     [1.0, 2.0]
     """
     budget, spent = problem.budget, 0.0
-    if not isinstance(problem.spent, NoOpDpEvent):
+    if not isinstance(problem.spent, NoOpDpEvent) and not budget.is_pure:
         names = ("spent", repr(problem.spent), repr(budget))
         spent = cached(names, lambda: accounting.epsilon(problem.spent, budget.delta))
         spent = (accounting.gdp.mu_for(spent, budget.delta) / strength(budget)) ** 2 if spent > 0 else 0.0
