@@ -7,11 +7,9 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
-from dp_accounting.dp_event import NoOpDpEvent
-
 from discreet import accounting
 from discreet.accounting.events import compose
-from discreet.accounting.objective_choice import tail_of
+from discreet.accounting.objective_choice import tail_of, used_part
 from discreet.accounting.objective_perturbation import ObjectivePerturbationDpEvent
 from discreet.accounting.plan_cache import cached
 from discreet.accounting.published import strength
@@ -52,12 +50,7 @@ def room(problem: Problem, shares: float) -> float:
     >>> [room(Problem(SquaredLoss(), RowBounds(l2=1.0), 10, 2000, Budget(1, 1e-6)), s) for s in (0.2, 0.625)]
     [1.0, 2.0]
     """
-    budget, spent = problem.budget, 0.0
-    if not isinstance(problem.spent, NoOpDpEvent) and not budget.is_pure:
-        names = ("spent", repr(problem.spent), repr(budget))
-        spent = cached(names, lambda: accounting.epsilon(problem.spent, budget.delta))
-        spent = (accounting.gdp.mu_for(spent, budget.delta) / strength(budget)) ** 2 if spent > 0 else 0.0
-    return max(AMPLE / max((1 - shares) * (1 - spent), 0.1), 1.0)
+    return max(AMPLE / max((1 - shares) * (1 - used_part(problem.budget, problem.spent)), 0.1), 1.0)
 
 
 class PaidMinimum(Solver):
