@@ -71,4 +71,4 @@ def test_no_regime_is_caught_under_any_relation(case, relation):
 @pytest.mark.parametrize("case", ["scarce and dear"])
 def test_the_attack_has_teeth(case):
     """At a promise a sixteenth of what the plan spends the alarm rings."""
-    assert any(result.caught for result in attacked(case, "zero_out", 300, promised=1 / 16))
+    assert any(result.caught for result in attacked(case, "zero_out", 1000, promised=1 / 16))

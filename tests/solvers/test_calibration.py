@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from dp_accounting.dp_event import GaussianDpEvent
 
 from discreet import accounting
 from discreet.accounting.events import compose
@@ -13,6 +14,7 @@ from discreet.privacy import Budget
 from discreet.randomness import SeededSource
 from discreet.solvers.base import Problem
 from discreet.solvers.calibration import SCARCE, Direction, best_clip, calibration_shares
+from discreet.solvers.paid_minimum import room
 from discreet.solvers.whitened_poisson import WhitenedPoisson
 from discreet.solvers.whitened_regression import WhitenedRegression
 from discreet.testing import without_privacy
@@ -108,9 +110,10 @@ def test_every_release_is_in_the_event():
         assert accounting.epsilon(compose(*sums), 1e-6) < 0.5
 
 
-def test_the_mean_gets_most_where_rows_are_few():
+def test_the_last_step_gets_most_where_rows_are_few():
     few, more = (calibration_shares(problem(n), near=True) for n in (300, 30_000))
-    assert few["level"] > 0.35
+    assert few["level"] == 0.18
+    assert sum(few.values()) <= 0.5
     assert sum(more.values()) < 0.15
     assert SCARCE == 300
 
@@ -128,3 +131,38 @@ def test_a_length_below_its_noise_is_zero_and_a_negative_one_too():
     assert seen.length(0.0, np.array([0.1, 0.0]), 0.06) == 0
     assert seen.length(0.5, np.array([-0.4, 0.0]), 0.001) == 0
     assert abs(seen.length(0.0, np.array([0.1, 0.0]), 1e-6) - 0.2) < 1e-6
+
+
+@pytest.mark.parametrize(("guess", "length"), [(0.1, 0.2), (0.3, 0.3), (5.0, 0.6)])
+def test_the_length_of_a_minimum_is_believed_between_once_and_three_times_least_squares(guess, length):
+    seen = Direction(np.array([1.0]), 1.0, None, 1.0, 0.0, 0.5)
+    assert abs(seen.length(0.0, np.array([0.1, 0.0]), 1e-6, guess) - length) < 1e-9
+    assert seen.length(0.0, np.array([0.1, 0.0]), 0.08, guess) == 0
+
+
+def test_the_determinant_gets_room_where_much_was_spent_before():
+    """At a ridge of 1 in these units the noise of a minimum with a quarter of mu squared left is doubled."""
+    mu = accounting.gdp.mu_for(0.5, 1e-6)
+    shares = sum(WhitenedRegression().bought(problem(1000, 40)).values())
+    spent = GaussianDpEvent(1 / (mu * 0.35**0.5))
+    poor = problem(1000, 40, spent=spent)
+    assert room(problem(), 0.2) == 1
+    assert abs(room(problem(), 0.5) - 1.5) < 1e-9
+    assert abs(room(poor, 0.5) - 1.5 / 0.65) < 0.01
+    solver, sigma = WhitenedRegression(), {}
+    for name, more in (("as it is", 1.0), ("no room", 1 / room(poor, shares)), ("much room", 20.0)):
+        schedule = dict(solver.schedule(poor))
+        facts = schedule | {"kappa": schedule["kappa"] / more}
+        sigma[name] = accounting.calibrate(lambda z, f=facts: compose(spent, *solver._events(poor, f, z)), poor.budget)
+    assert sigma["as it is"] < 1.08 * sigma["much room"]
+    assert sigma["no room"] > 1.3 * sigma["much room"]
+
+
+def test_a_strong_signal_survives_few_rows():
+    """With rows times mu of 120 and ten columns a private model explains more than half of what can be explained."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1000, 10)) / 4
+    y = np.clip(X @ rng.normal(size=10) + 0.5 * rng.normal(size=1000), -4, 4)
+    best = np.var(X @ np.linalg.lstsq(X, y, rcond=None)[0]) / y.var()
+    scores = [1 - np.var(y - X @ solved(problem(1000, 10, 0.5), X, y, seed)[0]) / y.var() for seed in range(8)]
+    assert np.mean(scores) > 0.5 * best, (np.mean(scores), best)

@@ -10,6 +10,7 @@ from dp_accounting.dp_event import DpEvent, NoOpDpEvent
 from discreet.accounting.calibrate import calibrate
 from discreet.accounting.calibrate import epsilon as epsilon_of
 from discreet.accounting.events import compose
+from discreet.accounting.gdp import mu_for
 from discreet.accounting.objective_calibration import (
     ObjectiveNoise,
     Shape,
@@ -36,6 +37,7 @@ __all__ = [
     "remaining",
     "shared_ratio",
     "tail_of",
+    "used_part",
 ]
 
 
@@ -97,6 +99,20 @@ def remaining(budget: Budget, spent: object) -> Budget:
     0.75
     """
     return budget - Budget(epsilon_of(spent, 0.0), neighbors=budget.neighbors)
+
+
+def used_part(budget: Budget, spent: object) -> float:
+    """The part of mu squared that an event takes, as if it were one Gaussian release; 0 for pure budgets.
+
+    >>> from dp_accounting.dp_event import GaussianDpEvent
+    >>> budget = Budget(1, 1e-6)
+    >>> round(used_part(budget, GaussianDpEvent(2 / mu_for(1, 1e-6))), 2)
+    0.25
+    """
+    if budget.is_pure or isinstance(spent, NoOpDpEvent):
+        return 0.0
+    used = cached(("used", repr(spent), repr(budget)), lambda: epsilon_of(spent, budget.delta))
+    return (mu_for(used, budget.delta) / mu_for(budget.epsilon, budget.delta)) ** 2 if used > 0 else 0.0
 
 
 def pure_ridge(

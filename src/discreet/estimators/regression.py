@@ -97,7 +97,7 @@ class _Regressor(RegressorMixin, PrivateLinearModel):
             low, high = given_range(self.bounds_y)
             looks = [Look("range of the target", "public", f"given: {low:g} to {high:g}")]
             if self.narrows and self.penalty is None and self.fit_intercept and buyer.unsure:
-                found = self._tidied(*buyer.target_within(low, high))
+                found = self._tidied(*buyer.target_within(low, high, rounds=1))
                 low, high = max(low, found[0]), min(high, found[1])
         centre = self._centre(low, high)
         self.reach_ = reach = max(high - centre, centre - low)

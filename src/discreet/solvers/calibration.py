@@ -18,7 +18,7 @@ from discreet.accounting.published import strength
 from discreet.curator import Clip, Curator, RowBounds
 from discreet.losses import SquaredLoss
 from discreet.solvers.base import Ask, Problem
-from discreet.solvers.released import edge_at, shrinkage
+from discreet.solvers.released import edge_at
 
 __all__ = [
     "SCARCE",
@@ -32,20 +32,24 @@ __all__ = [
 ]
 
 Floats = NDArray[np.float64]
-SCARCE = 300.0  # rows times mu: below, most of the budget goes to the mean, and its clip is the range
+SCARCE = 300.0  # rows times mu: below, the mean is bought first, and clips are parts of the range
 FEWEST = 120.0  # rows times mu: below, a mean is hardly known to a tenth of the deviation of targets
 MARGIN_BINS, RESIDUAL_BINS = 8, 16  # each twice the one before
 QUANTILE = 0.75  # of margins, whose 1.5-fold becomes one
 LEAST = 0.25  # variance of margins in their unit: a third where they are normal
 MOST = 0.5  # no variance of margins is larger, unless their unit came out too small
 OVERFIT = 0.8  # of the part of James and Stein's factor that is due to the rows
+PULL = 0.4  # of what cut residuals say of the level, where another release has said it: their cut is one-sided
+LEAST_SURE = 1.96  # deviations of a length: below, it is nothing
+FARTHEST = 3.0  # how much longer a minimum's slopes may be: signal is cut from residuals from a constant
 UNSEEN = 2.0  # how far beyond the best clip of what noisy counts show
 
 
-def calibration_shares(problem: Problem, *, near: bool) -> dict[str, float]:
+def calibration_shares(problem: Problem, *, near: bool, level: float = 0.13) -> dict[str, float]:
     """The parts of mu squared for the releases of this step; `near` says whether a fit comes near to least squares.
 
     A mean misses by its clip over rows times mu and the root of the share; a tenth of the deviation is 1 % of error.
+    Where rows are scarcest, `level` more goes to it.
 
     >>> from discreet.privacy import Budget
     >>> bounds = RowBounds(l2=1.0, intercept=0.1, y=(-1, 1))
@@ -59,8 +63,8 @@ def calibration_shares(problem: Problem, *, near: bool) -> dict[str, float]:
     if near and signal >= SCARCE:
         return {"margins": 0.02, "pair": 0.02, "spread": 0.04, "last": 0.04 + 0.1 * (SCARCE / signal) ** 2}
     dear = min(1.0, (FEWEST / signal) ** 2)
-    found = {"margins": 0.03 + 0.02 * dear, "pair": 0.03 + 0.01 * dear, "last": 0.1 + 0.1 * dear}
-    return found | ({"level": 0.05 + 0.35 * dear} if problem.has_intercept else {})
+    found = {"margins": 0.03 + 0.02 * dear, "pair": 0.03 + 0.02 * dear, "last": 0.12 + 0.1 * dear}
+    return found | ({"level": 0.05 + level * dear} if problem.has_intercept else {})
 
 
 def calibration_bounds(problem: Problem) -> RowBounds:
@@ -113,13 +117,16 @@ class Direction:
         """Those that change by `length` for each unit of the margins."""
         return length / self.unit * self.way
 
-    def length(self, start: float, off: Floats, noise: float) -> float:
-        """The least-squares slope on margins, beyond `start`: at least 0, and 0 where noise explains it."""
+    def length(self, start: float, off: Floats, noise: float, guess: float = 0.0) -> float:
+        """The least-squares slope on margins, beyond `start`, or a longer `guess` within limits; 0 if maybe noise."""
         first = float(off[0]) - (self.lean * float(off[1]) if off.size > 1 else 0.0)
         moved = first / (self.weight * self.square) * min(MOST / self.square, 1.0)  # if long ones are cut
         found = max(start + moved, 0.0)
         deviation = noise * math.hypot(1.0, self.lean) / (self.weight * self.square)
-        return found * shrinkage(np.array([found]), deviation)
+        sure = found / deviation - LEAST_SURE if deviation > 0 else math.inf
+        if sure <= 0:
+            return 0.0
+        return min(max(guess, found), min(1.0 + 2 * sure, FARTHEST) * found)
 
 
 def direction(problem: Problem, schedule: Mapping[str, Any], curator: Curator, ask: Ask, slopes: Floats) -> Direction:
@@ -157,15 +164,16 @@ def calibrated(
     """Slopes times a factor, and the level, both of least squares on the margins alone.
 
     `fit` has released slopes and level, and the usual size of residuals.  Residuals (where rows are few, from the mean
-    alone) are cut at a released clip.  A factor below its noise is 0; the level is drawn to the middle of the range by
+    alone) are cut at a released clip.  A length below its noise is 0; the level is drawn to the middle of the range by
     as much as its noise is comparable with that range.
     """
     slopes, level, usual = fit
     size, bounds, largest = float(np.linalg.norm(slopes)), schedule["view"], schedule["largest"]
     seen = direction(problem, schedule, curator, ask, slopes)
     theta, clip, noise = np.zeros(seen.view.n_weights), schedule["part of range"] * largest, math.inf
+    guess = size * seen.unit if math.isfinite(size) else 0.0
     if "count of residuals" in schedule:
-        theta[0] = min(size * seen.unit, 2 * largest) if math.isfinite(size) else 0.0
+        theta[0], guess = min(guess, 2 * largest), 0.0
         theta[1:] = np.clip(level, -largest, largest) / max(schedule["constant of view"], 0.5)
         edges = 8 * largest * 2.0 ** np.arange(1.0 - RESIDUAL_BINS, 1.0)
         counts = np.asarray(ask.spread(seen.view.slope_histogram(SquaredLoss(), theta, edges)))
@@ -178,14 +186,14 @@ def calibrated(
     ask.released["clip"] = clip
     sealed = seen.view.gradient(SquaredLoss(), theta, Clip(clip * bounds.weight, "l2"))
     off, own = -np.asarray(ask.last(sealed)).ravel() / problem.rows, ask.deviation("last", sealed) / problem.rows
-    length = seen.length(float(theta[0]), off, own)
+    length = seen.length(float(theta[0]), off, own, guess)
     square = length**2 * seen.square * problem.rows  # slopes of few rows fit their noise, and margins don't tell
     length *= max(0.0, 1.0 - OVERFIT * usual**2 * max(slopes.size - 2, 0) / square) if square > 0 else 0.0
     if not problem.has_intercept:
         return seen.slopes(length), 0.0
     level = float(theta[1])
-    if noise == math.inf:
-        level, noise = level + float(off[1]) / seen.weight, own / seen.weight
+    trust = PULL * noise**2 / (noise**2 + (own / seen.weight) ** 2) if noise < math.inf else 1.0
+    level, noise = level + trust * float(off[1]) / seen.weight, min(own / seen.weight, noise)
     level -= seen.lean * (length - float(theta[0]))
     level *= schedule["constant of view"] * largest**2 / (largest**2 + 4 * noise**2)
     return seen.slopes(length), float(np.clip(level, -largest, largest))

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal
 
 from discreet import accounting
 from discreet.accounting.events import compose
-from discreet.accounting.objective_choice import tail_of
+from discreet.accounting.objective_choice import tail_of, used_part
 from discreet.accounting.objective_perturbation import ObjectivePerturbationDpEvent
 from discreet.accounting.plan_cache import cached
 from discreet.accounting.published import strength
@@ -19,11 +19,12 @@ from discreet.mechanisms.base import Mechanism
 from discreet.solvers.base import Plan, Problem, Solver
 from discreet.solvers.queries import LinearTerm, NoisySum, Query
 
-__all__ = ["SPREAD", "PaidMinimum", "whitens"]
+__all__ = ["SPREAD", "PaidMinimum", "room", "whitens"]
 
 UNWHITENED = 12.0  # rows times mu, per weight: below, second moments are too dear to whiten by
 SPREAD = 1.5  # the length of the longest row that isn't whitened
 TOLERANCE = 0.02  # of mu, for the tolerance of the minimum
+AMPLE = 0.75  # of mu squared: with less left, the determinant needs a larger ridge, lest it double the noise
 
 
 def whitens(problem: Problem) -> bool:
@@ -36,6 +37,20 @@ def whitens(problem: Problem) -> bool:
     [True, False]
     """
     return problem.rows * strength(problem.budget) >= UNWHITENED * problem.n_weights
+
+
+def room(problem: Problem, shares: float) -> float:
+    """How much larger the ridge is than beside little else, where `shares` of mu squared go to other releases.
+
+    The determinant's part of epsilon is the same whatever the noise, so it is the dearer the less is left.
+
+    >>> from discreet.curator import RowBounds
+    >>> from discreet.losses import SquaredLoss
+    >>> from discreet.privacy import Budget
+    >>> [room(Problem(SquaredLoss(), RowBounds(l2=1.0), 10, 2000, Budget(1, 1e-6)), s) for s in (0.2, 0.625)]
+    [1.0, 2.0]
+    """
+    return max(AMPLE / max((1 - shares) * (1 - used_part(problem.budget, problem.spent)), 0.1), 1.0)
 
 
 class PaidMinimum(Solver):

@@ -17,7 +17,7 @@ from discreet.curator import Clip, Curator, RowBounds
 from discreet.losses import PoissonLoss, SquaredLoss
 from discreet.solvers.base import Ask, Problem, Weights
 from discreet.solvers.calibration import SCARCE, Direction, calibration_bounds, calibration_shares, direction, level_sum
-from discreet.solvers.paid_minimum import SPREAD, PaidMinimum, whitens
+from discreet.solvers.paid_minimum import SPREAD, PaidMinimum, room, whitens
 from discreet.solvers.released import goe_level, whitening, without_ridge
 from discreet.solvers.whitened_objective_perturbation import WIDEST
 
@@ -106,8 +106,8 @@ class WhitenedPoisson(PaidMinimum):
         grid = bounds.grid(problem.n_weights - 1)
         radius = float(grid.l2 * grid.unit)
         # the loss over its top has slope and curvature at most 1: so the ratio of the ridge is that of such a loss
-        room = 1.0 if signal >= SCARCE else 2.5 * max(0.8 / (1 - sum(self.bought(problem).values())), 1.0)
-        ridge = room * loss.top * shared_ratio(problem.budget, SHAPE) * weight * cap * radius
+        ridge = room(problem, sum(self.bought(problem).values())) * shared_ratio(problem.budget, SHAPE)
+        ridge *= loss.top * weight * cap * radius
         (rows,) = weight_capped(cap, radius, ridge=ridge / loss.top * (1 - 2**-50))
         return {
             "steps": 1, "bounds": bounds, "loss": loss, "cap": cap, "ridge": ridge,
@@ -123,7 +123,7 @@ class WhitenedPoisson(PaidMinimum):
     def bought(self, problem: Problem) -> Mapping[str, float]:
         """Moments where rows are whitened; the sums of counts and weights, and what says whether slopes are noise."""
         moments = {"moments": self.moments} if whitens(problem) else {}
-        return {**moments, "total": self.total, **calibration_shares(problem, near=False)}
+        return {**moments, "total": self.total, **calibration_shares(problem, near=False, level=0.35)}
 
     def noises(self, problem: Problem, schedule: Mapping[str, Any], multipliers: Mapping[str, float]) -> dict[str, Any]:
         """The floor of the spectrum, and the noise of the mean count, the mean weight and of margins."""

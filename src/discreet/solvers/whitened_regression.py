@@ -16,8 +16,8 @@ from discreet.accounting.published import strength
 from discreet.curator import Clip, Curator, RowBounds
 from discreet.losses import PseudoHuberLoss
 from discreet.solvers.base import Ask, Problem, Weights
-from discreet.solvers.calibration import SCARCE, calibrated, calibration_bounds, calibration_shares
-from discreet.solvers.paid_minimum import SPREAD, PaidMinimum, whitens
+from discreet.solvers.calibration import calibrated, calibration_bounds, calibration_shares
+from discreet.solvers.paid_minimum import SPREAD, PaidMinimum, room, whitens
 from discreet.solvers.released import edge_at, goe_level, shrinkage, whitening
 from discreet.solvers.whitened_objective_perturbation import WIDEST
 
@@ -113,9 +113,8 @@ class WhitenedRegression(PaidMinimum):
         bounds = RowBounds(l2=longest, intercept=math.sqrt(part), weight=weight, y=(-(2.0**12), 2.0**12))
         grid = bounds.grid(problem.n_weights - problem.has_intercept)
         radius = float(grid.l2 * grid.unit)
-        left = 1 - sum(self.bought(problem).values())  # the determinant needs room, the more so the less noise is left
-        room = 1.0 if problem.rows * strength(budget) >= SCARCE else 2.5  # what was bought before took more there
-        ridge = room * max(0.8 / left, 1.0) * shared_ratio(budget, LOSS.name) * weight * cap * radius
+        ridge = room(problem, sum(self.bought(problem).values())) * shared_ratio(budget, LOSS.name)
+        ridge *= weight * cap * radius
         (rows,) = weight_capped(cap, radius, ridge=ridge)
         view = calibration_bounds(problem)
         kappa = math.nextafter(weight * rows.kappa, math.inf)
@@ -123,7 +122,7 @@ class WhitenedRegression(PaidMinimum):
             "steps": 1, "bounds": bounds, "cap": cap, "ridge": ridge, "kappa": kappa, "part": part,
             "grown": min(grown, 20.0), "slope": weight * rows.row_norm, "largest": largest,
             "clip": weight * cap * largest, "constant": float(grid.constant * grid.unit), "loss": LOSS,
-            "view": view, "part of range": min(max(problem.rows * strength(budget) / 200, 0.5), 1.5),
+            "view": view, "part of range": min(max(problem.rows * strength(budget) / 200, 0.7), 1.5),
             "constant of view": float(view.grid(1).constant * view.grid(1).unit),
         }  # fmt: skip
 
