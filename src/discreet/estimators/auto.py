@@ -43,6 +43,7 @@ Rule = Callable[[Problem, bool], Solver | None]
 DENSE = 2e8  # entries of a table whose rows may be mapped, if it is sparse
 FEW_PURE = 35.0  # rows times epsilon, per feature, and per class but one: below it class means are best
 FEW = 5.0  # rows times mu, per feature
+MANY, LOW = 60, 0.4  # columns of dense tables that are told by more than their means; the ridge is then kept that low
 SMALL, UNKNOWN = 2000, 400.0  # rows, and rows times mu, below which a quantile of norms isn't bought
 STRONG = 60.0  # rows times mu, per weight: from there on second moments are known well enough to whiten by
 CONSTANT = 0.1  # the constant column, relative to the norm of a row; twice that where classes are looked for
@@ -92,6 +93,8 @@ def _few(loss: Loss, budget: Budget, rows: int, p: int) -> bool:
         return False
     k = max(loss.n_outputs, 2)
     least = FEW_PURE * (k - 1) if budget.is_pure else FEW + (k - 2) / 2
+    if not budget.is_pure and k == 2 and p >= MANY and rows >= SMALL:
+        least = 1.0
     return rows * strength(budget) < least * p
 
 
@@ -115,7 +118,7 @@ def unpaid_length(loss: Loss, budget: Budget, rows: int, p: int, sparse: bool) -
         return None
     if few:
         return math.sqrt(p)
-    return max((0.35 if few else 0.25) * math.sqrt(p), 1.0)  # with few columns the length of a row says much
+    return max(0.25 * math.sqrt(p), 1.0)  # with few columns the length of a row says much
 
 
 def constant(loss: Loss, budget: Budget, rows: int, p: int, sparse: bool) -> float:
@@ -145,7 +148,6 @@ def wide(problem: Problem, sparse: bool) -> Solver | None:
     >>> wide(Problem(LogisticLoss(), RowBounds(l2=1.0), 50_000, 40_000, Budget(1, 1e-6)), True).name
     'steep_objective_perturbation'
     """
-    del sparse
     if problem.loss.name != "logistic" or problem.penalty is not None:
         return None
     if problem.budget.kind != "dp" or problem.budget.is_pure:
@@ -153,7 +155,10 @@ def wide(problem: Problem, sparse: bool) -> Solver | None:
     per_weight = problem.rows * strength(problem.budget) / problem.n_weights
     if per_weight >= SCARCE:
         return None
-    return SteepObjectivePerturbation(lead=2.0 if per_weight < 1 else 1.0)
+    if per_weight < 1:
+        return SteepObjectivePerturbation(lead=2.0)
+    low = not sparse and per_weight < FEW and problem.rows >= SMALL
+    return SteepObjectivePerturbation(lead=1.0, most=LOW) if low else SteepObjectivePerturbation(lead=1.0)
 
 
 def plain(problem: Problem, sparse: bool) -> Solver | None:
@@ -164,7 +169,6 @@ def plain(problem: Problem, sparse: bool) -> Solver | None:
     >>> plain(Problem(LogisticLoss(), RowBounds(l2=1.0), 30, 1000, Budget(1)), False).name
     'objective_perturbation'
     """
-    del sparse
     ours = problem.loss.name == "logistic" and problem.penalty is None and problem.budget.kind == "dp"
     return ObjectivePerturbation() if ours else None
 

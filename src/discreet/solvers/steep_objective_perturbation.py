@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
@@ -15,16 +16,18 @@ from discreet.solvers.queries import Query
 
 __all__ = ["SteepObjectivePerturbation"]
 
-RIDGE = 1.5  # times the squared row norm over mu, where weights are many
 MANY = 10**15  # rows, for which the usual default is what privacy alone asks for
 
 
+@dataclass(frozen=True)
 class _Ridged(ObjectivePerturbation):
     """Objective perturbation with another default for the ridge."""
 
+    most: float = 1.5
+
     def ratio(self, problem: Problem) -> float:
-        """At most 1.5 over mu, and at least what privacy asks for."""
-        most = max(super().ratio(replace(problem, n_rows=MANY)), RIDGE / strength(problem.budget))
+        """At most `most` over mu, and at least what privacy asks for."""
+        most = max(super().ratio(replace(problem, n_rows=MANY)), self.most / strength(problem.budget))
         return min(super().ratio(problem), most)
 
 
@@ -42,15 +45,17 @@ class SteepObjectivePerturbation(Solver):
     lead : float, default=2
         How far the loss is moved.
     ridge : float or "auto"
-        Of the *sum* of losses; "auto" is that of objective perturbation, but at most 1.5 times the squared row
+        Of the *sum* of losses; "auto" is that of objective perturbation, but at most `most` times the squared row
         norm over mu unless privacy asks for more.
+    most : float, default=1.5
+        That limit of the ridge.
     tolerance_share : float, default=0.02
         The part of mu (of a pure budget) that pays for the tolerance.
 
     Notes
     -----
     *Privacy.* Guarantee: the refined profile of objective perturbation, priced together with everything bought before.
-    Neighbours: those of the curator.  Public: lead, ridge, tolerance.
+    Neighbours: those of the curator.  Public: lead, ridge and its limit, tolerance.
     Bounded by: the row norm, the slope and the curvature of the loss.  Proof: ``proofs/objective_perturbation.md``.
 
     Examples
@@ -72,10 +77,15 @@ class SteepObjectivePerturbation(Solver):
     lead: float = 2.0
     ridge: float | Literal["auto"] = "auto"
     tolerance_share: float = 0.02
+    most: float = 1.5
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.most) and self.most > 0):
+            raise ValueError(f"most={self.most!r} must be a positive finite number")
 
     def _moved(self, problem: Problem) -> tuple[ObjectivePerturbation, Problem]:
         """The same problem with the moved loss, and who solves it."""
-        return _Ridged(self.ridge, self.tolerance_share), replace(problem, loss=LogisticLoss(self.lead))
+        return _Ridged(self.ridge, self.tolerance_share, most=self.most), replace(problem, loss=LogisticLoss(self.lead))
 
     def refuse(self, problem: Problem) -> str | None:
         """Losses that can't be moved."""
