@@ -262,6 +262,8 @@ def test_many_columns_with_rows_enough_go_to_the_steep_loss_with_a_low_ridge() -
 
     assert rule(6499, 116, Budget(0.1, 2.4e-8)) == SteepObjectivePerturbation(lead=1.0, most=0.4)
     assert rule(6499, 116, Budget(0.01, 2.4e-8)).name == rule(6499, 40, Budget(0.1, 2.4e-8)).name == "class_means"
+    assert rule(455, 30, Budget(0.1, 4.8e-6)) == SteepObjectivePerturbation(lead=2.0, most=0.4)  # half a row a column
+    assert rule(455, 30, Budget(0.3, 4.8e-6)).name == "class_means"
     assert rule(1500, 116, Budget(0.5, 4.4e-7)).name == "class_means"
     assert rule(6499, 116, Budget(0.1)).name == "class_means"  # pure
     problem = Problem(LogisticLoss(), BOX, 116, 6499, Budget(0.1, 2.4e-8))

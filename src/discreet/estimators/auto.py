@@ -44,6 +44,7 @@ DENSE = 2e8  # entries of a table whose rows may be mapped, if it is sparse
 FEW_PURE = 35.0  # rows times epsilon, per feature, and per class but one: below it class means are best
 FEW = 5.0  # rows times mu, per feature
 MANY, LOW = 60, 0.4  # columns of dense tables that are told by more than their means; the ridge is then kept that low
+VAGUE = 0.3  # rows times mu, per feature: from here to one means are so vague that a steep loss says more
 SMALL, UNKNOWN = 2000, 400.0  # rows, and rows times mu, below which a quantile of norms isn't bought
 STRONG = 60.0  # rows times mu, per weight: from there on second moments are known well enough to whiten by
 CONSTANT = 0.1  # the constant column, relative to the norm of a row; twice that where classes are looked for
@@ -93,9 +94,10 @@ def _few(loss: Loss, budget: Budget, rows: int, p: int) -> bool:
         return False
     k = max(loss.n_outputs, 2)
     least = FEW_PURE * (k - 1) if budget.is_pure else FEW + (k - 2) / 2
-    if not budget.is_pure and k == 2 and p >= MANY and rows >= SMALL:
-        least = 1.0
-    return rows * strength(budget) < least * p
+    size = rows * strength(budget) / p
+    if not budget.is_pure and k == 2 and (VAGUE <= size < 1 or (size >= 1 and p >= MANY and rows >= SMALL)):
+        return False
+    return size < least
 
 
 def unpaid_length(loss: Loss, budget: Budget, rows: int, p: int, sparse: bool) -> float | None:
@@ -155,10 +157,9 @@ def wide(problem: Problem, sparse: bool) -> Solver | None:
     per_weight = problem.rows * strength(problem.budget) / problem.n_weights
     if per_weight >= SCARCE:
         return None
-    if per_weight < 1:
-        return SteepObjectivePerturbation(lead=2.0)
-    low = not sparse and per_weight < FEW and problem.rows >= SMALL
-    return SteepObjectivePerturbation(lead=1.0, most=LOW) if low else SteepObjectivePerturbation(lead=1.0)
+    lead, dense = 2.0 if per_weight < 1 else 1.0, not sparse and problem.n_features <= problem.rows
+    low = dense and per_weight < FEW and (per_weight < 1 or problem.rows >= SMALL)
+    return SteepObjectivePerturbation(lead=lead, most=LOW) if low else SteepObjectivePerturbation(lead=lead)
 
 
 def plain(problem: Problem, sparse: bool) -> Solver | None:
