@@ -41,9 +41,14 @@ def plot(found: list[Line], folder: Path) -> Path:
     metrics = [m for m in METRICS if any(m in v.mean and m in best[v.data].mean for v in private)]
     figure, panels = plt.subplots(1, len(metrics), figsize=(5 * len(metrics), 4.2), squeeze=False, layout="constrained")
     for axes, metric in zip(panels[0], metrics, strict=True):
-        for data in sorted({v.data for v in private if metric in v.mean}):
+        for k, data in enumerate(sorted({v.data for v in private if metric in v.mean})):
             mine = sorted((v.epsilon, v.mean[metric]) for v in private if v.data == data)
-            axes.plot([e for e, _ in mine], [best[data].mean[metric] - m for _, m in mine], "o-", label=data)
+            axes.plot(
+                [e for e, _ in mine],
+                [best[data].mean[metric] - m for _, m in mine],
+                "o-" if k < 10 else "s--",
+                label=data,
+            )
         axes.axhline(0.0, color="grey", linewidth=0.8)
         axes.set(xscale="log", xlabel="epsilon", ylabel=f"{metric} below the model without privacy")
         axes.legend(fontsize=8)
